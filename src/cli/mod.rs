@@ -1,0 +1,53 @@
+//! The command line: one file per command.
+
+pub mod check;
+pub mod exit;
+pub mod init;
+pub mod run;
+pub mod schema;
+pub mod target;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// A load-generating chaos test harness: when the fault ends, does the incident end?
+#[derive(Parser)]
+#[command(name = "stormwake", version, about, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a plan live and judge the recovery.
+    Run(run::Args),
+    /// Validate a plan, draw its timeline, and say what its arithmetic predicts.
+    Check(check::Args),
+    /// Print the JSON Schema of plans (or of results).
+    Schema(schema::Args),
+    /// Write a commented plan to start from.
+    Init(init::Args),
+    /// Run the built-in target alone.
+    Target(target::Args),
+}
+
+/// Runs the command that argv names.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to stdout and are no failure; a closed pipe there is none either.
+            let _ = error.print();
+            return if error.use_stderr() { exit::Code::Usage.into() } else { exit::Code::Pass.into() };
+        }
+    };
+    let code = match cli.command {
+        Command::Run(args) => run::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Schema(args) => schema::run(args),
+        Command::Init(args) => init::run(args),
+        Command::Target(args) => target::run(args),
+    };
+    code.into()
+}

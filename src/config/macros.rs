@@ -1,0 +1,149 @@
+//! The macros that define a configurable type once: its fields, how it is read, its shape.
+
+/// Defines a struct that is read from a map with known keys. Each field is `name: Type` (required, unless
+/// [`Read::missing`](crate::config::Read::missing) gives a value, as `Option` does) or `name: Type = default`.
+/// `=> check` names a `fn(&Self) -> Result<(), String>` for what must hold between fields. Docs become the
+/// schema's descriptions.
+///
+/// ```
+/// use stormwake::{record, time::Span};
+///
+/// record! {
+///     /// Waits the same time before every retry.
+///     pub struct Steady {
+///         /// How long.
+///         delay: Span,
+///         /// How many times.
+///         times: u32 = 3,
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! record {
+    (
+        $(#[doc = $doc:literal])*
+        $vis:vis struct $name:ident {
+            $( $(#[doc = $fdoc:literal])* $field:ident : $ty:ty $(= $default:expr)? ),* $(,)?
+        } $(=> $check:expr)?
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        $vis struct $name { $( $(#[doc = $fdoc])* pub $field: $ty, )* }
+
+        impl $crate::config::Read for $name {
+            #[allow(unused_mut)]
+            fn read(node: &$crate::config::Node, problems: &mut $crate::config::Problems) -> Option<Self> {
+                let mut fields = $crate::config::Fields::open(node, problems)?;
+                $( let $field = fields.take::<$ty>(stringify!($field), problems, || $crate::record!(@missing $ty $(, $default)?)); )*
+                fields.close(problems);
+                let read = Self { $( $field: $field?, )* };
+                $( if let Err(message) = ($check)(&read) { problems.error(node.place, message); return None; } )?
+                Some(read)
+            }
+
+            fn shape() -> $crate::config::Shape {
+                $crate::config::Shape::Record {
+                    doc: concat!($($doc, "\n",)* "").trim().to_string(),
+                    fields: vec![ $( $crate::config::Field {
+                        name: stringify!($field).trim_start_matches("r#"),
+                        doc: concat!($($fdoc, "\n",)* "").trim().to_string(),
+                        required: { let missing: Option<$ty> = $crate::record!(@missing $ty $(, $default)?); missing.is_none() },
+                        shape: <$ty as $crate::config::Read>::shape(),
+                    }, )* ],
+                }
+            }
+
+            fn missing() -> Option<Self> {
+                None
+            }
+        }
+    };
+    (@missing $ty:ty) => { <$ty as $crate::config::Read>::missing() };
+    (@missing $ty:ty, $default:expr) => { Some($default) };
+}
+
+/// Defines an enum that is read from a one-key map: `key => Variant(Type)`, where the type reads the key's value.
+#[macro_export]
+macro_rules! choice {
+    (
+        $(#[doc = $doc:literal])*
+        $vis:vis enum $name:ident {
+            $( $(#[doc = $vdoc:literal])* $key:ident => $variant:ident ( $ty:ty ) ),* $(,)?
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        $vis enum $name { $( $(#[doc = $vdoc])* $variant($ty), )* }
+
+        impl $name {
+            /// The key of this variant in a plan.
+            pub fn key(&self) -> &'static str {
+                match self { $( Self::$variant(_) => stringify!($key).trim_start_matches("r#"), )* }
+            }
+        }
+
+        impl $crate::config::Read for $name {
+            fn read(node: &$crate::config::Node, problems: &mut $crate::config::Problems) -> Option<Self> {
+                let words = [ $( stringify!($key).trim_start_matches("r#"), )* ];
+                let (index, inner) = $crate::config::read_choice(node, &words, problems)?;
+                let mut at = 0usize;
+                $(
+                    if index == at { return <$ty as $crate::config::Read>::read(&inner, problems).map(Self::$variant); }
+                    at += 1;
+                )*
+                unreachable!("an index below {at}: read_choice gives one of the words")
+            }
+
+            fn shape() -> $crate::config::Shape {
+                $crate::config::Shape::Choice {
+                    doc: concat!($($doc, "\n",)* "").trim().to_string(),
+                    alternatives: vec![ $( $crate::config::Alternative {
+                        name: stringify!($key).trim_start_matches("r#"),
+                        doc: concat!($($vdoc, "\n",)* "").trim().to_string(),
+                        shape: Some(<$ty as $crate::config::Read>::shape()),
+                    }, )* ],
+                }
+            }
+        }
+    };
+}
+
+/// Defines an enum that is read from a word: `word => Variant`.
+#[macro_export]
+macro_rules! keyword {
+    (
+        $(#[doc = $doc:literal])*
+        $vis:vis enum $name:ident {
+            $( $(#[doc = $vdoc:literal])* $key:ident => $variant:ident ),* $(,)?
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        $vis enum $name { $( $(#[doc = $vdoc])* $variant, )* }
+
+        impl $name {
+            /// Every variant, in the order of definition.
+            pub const ALL: &'static [Self] = &[ $( Self::$variant, )* ];
+
+            /// The word of this variant in a plan.
+            pub fn word(self) -> &'static str {
+                match self { $( Self::$variant => stringify!($key).trim_start_matches("r#"), )* }
+            }
+        }
+
+        impl $crate::config::Read for $name {
+            fn read(node: &$crate::config::Node, problems: &mut $crate::config::Problems) -> Option<Self> {
+                let words = [ $( stringify!($key).trim_start_matches("r#"), )* ];
+                $crate::config::read_keyword(node, &words, problems).map(|index| Self::ALL[index])
+            }
+
+            fn shape() -> $crate::config::Shape {
+                $crate::config::Shape::Keyword(vec![ $( $crate::config::Alternative {
+                    name: stringify!($key).trim_start_matches("r#"),
+                    doc: concat!($($vdoc, "\n",)* "").trim().to_string(),
+                    shape: None,
+                }, )* ])
+            }
+        }
+    };
+}

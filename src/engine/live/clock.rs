@@ -1,0 +1,45 @@
+//! The only file that reads a clock.
+#![allow(clippy::disallowed_methods)]
+
+use crate::time::{Span, Timestamp};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Where the live engine takes its time from; a test drives its own.
+pub trait Clock: Send + Sync {
+    /// Nanoseconds since the run began.
+    fn now(&self) -> Timestamp;
+
+    /// Seconds since 1970 UTC, for calendars: Retry-After dates, names of reports.
+    fn wall(&self) -> i64;
+}
+
+/// The machine's monotonic clock, counted from a start that may lie a little ahead: until then it reads zero.
+#[derive(Clone, Debug)]
+pub struct LiveClock {
+    start: Instant,
+}
+
+impl LiveClock {
+    /// A clock whose zero is now.
+    pub fn starting_now() -> Arc<Self> {
+        Self::starting_in(Span::ZERO)
+    }
+
+    /// A clock whose zero lies ahead.
+    pub fn starting_in(ahead: Span) -> Arc<Self> {
+        Arc::new(Self { start: Instant::now() + ahead.to_std() })
+    }
+}
+
+impl Clock for LiveClock {
+    fn now(&self) -> Timestamp {
+        let passed = Instant::now().saturating_duration_since(self.start);
+        Timestamp(u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    fn wall(&self) -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+    }
+}

@@ -1,0 +1,13 @@
+//! The live engine: real clients, a real proxy, a real target, on real sockets.
+
+pub mod clock;
+pub mod guard;
+pub mod limits;
+pub mod proxy;
+pub mod run;
+pub mod shard;
+pub mod signal;
+pub mod stop;
+pub mod target;
+pub mod timer;
+pub mod transport;

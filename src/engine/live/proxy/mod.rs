@@ -1,0 +1,1 @@
+//! The fault proxy between clients and target.

@@ -1,0 +1,16 @@
+//! The engines: they own time and effects, and carry what the machines say.
+
+#[cfg(feature = "live")]
+pub mod live;
+
+use crate::metrics::{RunEvent, Window};
+use crate::time::Timestamp;
+
+/// What a run tells while it goes on.
+pub trait Observer: Send {
+    /// Something happened to the run itself. Called as it happens.
+    fn event(&mut self, at: Timestamp, event: &RunEvent);
+
+    /// A window is complete. Called once for each, in order.
+    fn window(&mut self, window: &Window, phase: &str);
+}

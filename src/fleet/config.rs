@@ -1,0 +1,74 @@
+//! What a plan says of a fleet, but for its policy, which the plan resolves by name.
+
+use crate::load::Load;
+use crate::time::Span;
+use crate::{choice, keyword, record};
+
+keyword! {
+    /// How long a client's connection lives.
+    pub enum Connections {
+        /// One connection, kept alive from attempt to attempt.
+        keep_alive => KeepAlive,
+        /// A new connection for every attempt.
+        per_attempt => PerAttempt,
+    }
+}
+
+keyword! {
+    /// When the idempotency key is made.
+    pub enum IdempotencyKey {
+        /// Once per operation, when it is enqueued: every attempt carries the same.
+        enqueue => Enqueue,
+        /// For every attempt anew, which defeats deduplication; there to show why not.
+        attempt => Attempt,
+    }
+}
+
+record! {
+    /// No settings.
+    pub struct Always {}
+}
+
+record! {
+    /// How late a start may be.
+    pub struct CatchUp {
+        /// An operation that could not start this soon after its intended start is dropped.
+        within: Span,
+    }
+}
+
+choice! {
+    /// What becomes of an operation that cannot start when it should: its client is busy, or the generator late.
+    pub enum LateStarts {
+        /// It waits, however long.
+        queue => Queue(Always),
+        /// It is dropped.
+        drop => Drop(Always),
+        /// It waits for a bounded time, then it is dropped.
+        bounded_catchup => BoundedCatchup(CatchUp),
+    }
+}
+
+record! {
+    /// Clients that share a policy and a load shape.
+    pub struct FleetConfig {
+        /// How many virtual clients.
+        clients: u32,
+        /// When they offer operations.
+        load: Load,
+        /// How long a client's connection lives.
+        connections: Connections = Connections::KeepAlive,
+        /// What becomes of late starts.
+        late_starts: LateStarts = LateStarts::Queue(Always {}),
+        /// The most operations one client may hold at once; more are refused, and counted.
+        outbox: u32 = 1000,
+        /// The `Priority` header (RFC 9218) of every request, such as `u=1`.
+        priority: Option<String>,
+        /// When the idempotency key is made.
+        idempotency_key: IdempotencyKey = IdempotencyKey::Enqueue,
+    } => |f: &FleetConfig| match f.clients {
+        0 => Err("`clients` must be 1 or more".to_string()),
+        1..=10_000_000 => Ok(()),
+        _ => Err("`clients` can be 10000000 at most".to_string()),
+    }
+}

@@ -1,0 +1,7 @@
+//! Windows to findings to a verdict.
+
+pub mod condition;
+pub mod config;
+
+pub use condition::{Bound, Comparison, Condition, Operator};
+pub use config::{Class, Expect, GateConfig, RecoveryConfig, SteadyState, StopConfig};

@@ -1,0 +1,5 @@
+//! argv to exit code, nothing else.
+
+fn main() -> std::process::ExitCode {
+    stormwake::cli::main()
+}

@@ -1,0 +1,7 @@
+//! Events to windows and histograms.
+
+pub mod figure;
+pub mod record;
+
+pub use figure::{Figure, Unit};
+pub use record::{Counts, FaultRecord, LimitReached, RunEvent, RunRecord, Sketch, StopReason, Window};

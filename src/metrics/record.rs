@@ -1,0 +1,220 @@
+//! What a run leaves behind: plain data that the judge and the reports read.
+
+use crate::event::AttemptOutcome;
+use crate::fault::Phase;
+use crate::time::{Span, Timestamp};
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+
+/// A run's record.
+#[derive(Clone, Debug, Default)]
+pub struct RunRecord {
+    /// The names of the fleets, by number.
+    pub fleets: Vec<String>,
+    /// How long a window is.
+    pub window: Span,
+    /// The series, gapless from the start of the run.
+    pub windows: Vec<Window>,
+    /// The phases of the run.
+    pub phases: Vec<Phase>,
+    /// Histograms and attempts per operation, by phase and fleet.
+    pub summaries: Vec<Summary>,
+    /// What the faults did.
+    pub faults: Vec<FaultRecord>,
+    /// When the run ended.
+    pub ended: Timestamp,
+    /// How long it was meant to be.
+    pub length: Span,
+    /// Why it ended before that; none where it did not.
+    pub stopped: Option<StopReason>,
+    /// Whether every fault was seen to be removed.
+    pub cleanup_confirmed: bool,
+    /// Bounds that were reached, and how often.
+    pub limits_reached: Vec<LimitReached>,
+    /// What the built-in target counted; none for somebody else's.
+    pub service: Option<ServiceCounts>,
+}
+
+/// One fixed slice of the run's series.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    /// When it begins.
+    pub start: Timestamp,
+    /// Over all fleets.
+    pub all: Counts,
+    /// By fleet number.
+    pub fleets: Vec<Counts>,
+}
+
+/// What happened in a window.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    /// Operations, booked at their intended start.
+    pub offered: u64,
+    /// Attempts, booked when sent.
+    pub attempts: u64,
+    /// Of them, retries.
+    pub retries: u64,
+    /// Attempts that ended, by how.
+    pub by_outcome: BTreeMap<AttemptOutcome, u64>,
+    /// Operations that succeeded within their deadline, booked at completion.
+    pub succeeded: u64,
+    /// Operations whose client gave up.
+    pub failed: u64,
+    /// Operations refused at ingress.
+    pub refused: u64,
+    /// Operations dropped because they would have started too late.
+    pub dropped: u64,
+    /// Operations that started late.
+    pub late_starts: u64,
+    /// Retries that the budget refused.
+    pub budget_refused: u64,
+    /// Operation latency from the intended start, of those that succeeded.
+    pub latency: Sketch,
+    /// Attempt latency from the send, of all that ended.
+    pub attempt_latency: Sketch,
+    /// Generator lag.
+    pub lag: Sketch,
+    /// Attempts on the wire at the end of the window.
+    pub in_flight: u64,
+    /// Operations offered and not finished at the end of the window.
+    pub backlog: u64,
+    /// Age of the oldest of them.
+    pub oldest_age: Span,
+    /// Of them, those past attempt 3.
+    pub deep_retries: u64,
+    /// Of them, those past their deadline.
+    pub late: u64,
+}
+
+/// Histograms of one phase and fleet. Values in microseconds.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The phase's number.
+    pub phase: usize,
+    /// The fleet's number.
+    pub fleet: usize,
+    /// Latency of operations that succeeded, from the intended start.
+    pub succeeded: Histogram<u64>,
+    /// The same of operations that failed.
+    pub failed: Histogram<u64>,
+    /// Latency of attempts that succeeded, from the send.
+    pub attempt_succeeded: Histogram<u64>,
+    /// The same of attempts that failed.
+    pub attempt_failed: Histogram<u64>,
+    /// Generator lag.
+    pub lag: Histogram<u64>,
+    /// Retry share of its windows, in basis points, one sample a window.
+    pub retry_share: Histogram<u64>,
+    /// How many operations ended after how many attempts.
+    pub attempts_per_operation: BTreeMap<u32, u64>,
+    /// Distinct operations attempted: first attempts.
+    pub first_attempts: u64,
+}
+
+/// A small histogram: counts by logarithmic buckets under 1% wide. Merges cheaply, so that figures can be
+/// taken over any span of windows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sketch {
+    /// (bucket, count), sorted by bucket.
+    buckets: Vec<(u16, u32)>,
+}
+
+/// What a fault did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultRecord {
+    /// Its name.
+    pub name: String,
+    /// Its kind, as in the plan.
+    pub kind: &'static str,
+    /// When it really began.
+    pub from: Timestamp,
+    /// When it really ended.
+    pub to: Timestamp,
+    /// How many requests and connects it touched.
+    pub touched: u64,
+}
+
+/// A bound that was reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitReached {
+    /// Which bound, such as `max_attempts` or `outbox`.
+    pub limit: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// Why a run ended before its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// A stop condition of the plan, and what it saw.
+    StopCondition(String),
+    /// The user's signal: 2 for SIGINT, 15 for SIGTERM.
+    Signal(i32),
+    /// Something of ours broke: the built-in target died, a shard ended.
+    Internal(String),
+}
+
+/// What the built-in target counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ServiceCounts {
+    /// Requests that came.
+    pub arrived: u64,
+    /// Requests served to the end.
+    pub served: u64,
+    /// Refused by the limiter.
+    pub limited: u64,
+    /// Refused because the queue was full.
+    pub queue_full: u64,
+    /// Requests whose client went before the answer.
+    pub cancelled: u64,
+    /// Seconds of service for clients that were still there at the end.
+    pub useful_seconds: f64,
+    /// Seconds of service for clients that had gone.
+    pub wasted_seconds: f64,
+}
+
+/// Something that happened to the run itself.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunEvent {
+    /// The clock started.
+    Started,
+    /// A phase began.
+    PhaseStarted {
+        /// Its name.
+        phase: String,
+    },
+    /// A fault was applied.
+    FaultStarted {
+        /// Its name.
+        fault: String,
+    },
+    /// A fault was removed.
+    FaultEnded {
+        /// Its name.
+        fault: String,
+        /// What it touched.
+        touched: u64,
+    },
+    /// The run is being stopped before its end.
+    Stopping {
+        /// Why.
+        reason: String,
+    },
+    /// A check of `stop_if` failed or passed again.
+    Check {
+        /// What was asked.
+        check: String,
+        /// Whether it passed.
+        passed: bool,
+        /// What it answered.
+        detail: String,
+    },
+    /// Something that the user should know.
+    Warning {
+        /// What.
+        text: String,
+    },
+    /// The run is over.
+    Ended,
+}

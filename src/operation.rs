@@ -1,0 +1,1 @@
+//! The retry loop: one operation, its attempts, its deadline.

@@ -1,0 +1,1 @@
+//! A shared pacer: at most so many a second.

@@ -1,0 +1,56 @@
+//! The plan: YAML to a checked [`Plan`] made of the configs of the modules below.
+
+pub mod fleet;
+pub mod raw;
+pub mod target;
+
+pub use raw::RawPlan;
+pub use target::{HeaderValue, Route, Success, TargetConfig};
+
+use crate::fault::Step;
+use crate::fleet::FleetConfig;
+use crate::gate::{Expect, GateConfig, RecoveryConfig, SteadyState, StopConfig};
+use crate::policy::Policy;
+use crate::time::Span;
+
+/// A plan that can be run: every name resolved, every number within bounds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// What reports and folders are named after.
+    pub name: String,
+    /// Drives every random choice of the run.
+    pub seed: u64,
+    /// Where the load goes.
+    pub target: TargetConfig,
+    /// The fleets, in the order of the plan; their number is their index.
+    pub fleets: Vec<Fleet>,
+    /// The baseline.
+    pub steady_state: Option<SteadyState>,
+    /// The faults, in the order of the plan.
+    pub timeline: Vec<Step>,
+    /// What counts as recovered.
+    pub recovery: Option<RecoveryConfig>,
+    /// Checks on the run.
+    pub gates: Vec<GateConfig>,
+    /// When the run is stopped before its end.
+    pub stop_if: Vec<StopConfig>,
+    /// What a plan that shows a failure expects.
+    pub expect: Option<Expect>,
+    /// How long the run is.
+    pub length: Span,
+    /// What deadlines are rounded up to.
+    pub timer_grain: Span,
+}
+
+/// A fleet with its policy resolved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fleet {
+    /// Its name in the plan.
+    pub name: String,
+    /// The name of its policy; `inline` where the fleet spells it out.
+    pub policy_name: String,
+    /// How its clients retry.
+    pub policy: Policy,
+    /// The rest.
+    pub config: FleetConfig,
+}

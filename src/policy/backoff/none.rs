@@ -1,0 +1,19 @@
+//! No backoff: a retry follows at once.
+
+use crate::record;
+
+record! {
+    /// Retries at once.
+    pub struct NoBackoff {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Read;
+
+    #[test]
+    fn it_may_stand_alone_as_a_word() {
+        assert!(NoBackoff::shape().may_be_empty());
+    }
+}

@@ -1,0 +1,86 @@
+//! Which outcomes are retried.
+
+use crate::config::{Node, Problems, Read, Shape, read_text};
+use crate::event::AttemptOutcome;
+
+/// A class of outcomes that a policy retries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryOn {
+    /// No connection.
+    Connect,
+    /// The connection ended before the response did.
+    Reset,
+    /// The attempt's timeout passed.
+    Timeout,
+    /// The answer was not HTTP.
+    Malformed,
+    /// A good status, but a failed check.
+    Unexpected,
+    /// One status.
+    Status(u16),
+    /// A class of statuses by its first digit.
+    StatusClass(u8),
+}
+
+/// What is retried where a policy does not say: connect, reset, timeout, 429 and 5xx.
+pub fn default_classes() -> Vec<RetryOn> {
+    vec![RetryOn::Connect, RetryOn::Reset, RetryOn::Timeout, RetryOn::Status(429), RetryOn::StatusClass(5)]
+}
+
+impl RetryOn {
+    /// Whether an outcome belongs to this class.
+    pub fn matches(self, outcome: AttemptOutcome) -> bool {
+        match (self, outcome) {
+            (Self::Connect, AttemptOutcome::Connect)
+            | (Self::Reset, AttemptOutcome::Reset)
+            | (Self::Timeout, AttemptOutcome::Timeout)
+            | (Self::Malformed, AttemptOutcome::Malformed)
+            | (Self::Unexpected, AttemptOutcome::Unexpected) => true,
+            (Self::Status(code), AttemptOutcome::Status(got)) => code == got,
+            (Self::StatusClass(class), AttemptOutcome::Status(got)) => got / 100 == u16::from(class),
+            _ => false,
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "`{text}` is nothing to retry on: expected connect, reset, timeout, malformed, unexpected, a status such as 429, or a class such as 5xx"
+            )
+        };
+        match text {
+            "connect" => return Ok(Self::Connect),
+            "reset" => return Ok(Self::Reset),
+            "timeout" => return Ok(Self::Timeout),
+            "malformed" => return Ok(Self::Malformed),
+            "unexpected" => return Ok(Self::Unexpected),
+            _ => {}
+        }
+        if let Some(digit) = text.strip_suffix("xx") {
+            return match digit.parse::<u8>() {
+                Ok(n @ 1..=5) => Ok(Self::StatusClass(n)),
+                _ => Err(wrong()),
+            };
+        }
+        match text.parse::<u16>() {
+            Ok(code @ 100..=599) => Ok(Self::Status(code)),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl Read for RetryOn {
+    fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
+        read_text(node, problems, Self::parse)
+    }
+    fn shape() -> Shape {
+        Shape::OneOf(vec![
+            Shape::Integer { min: 100, max: 599 },
+            Shape::Text {
+                what: "an outcome",
+                pattern: "^(connect|reset|timeout|malformed|unexpected|[1-5]xx|[1-5][0-9][0-9])$",
+                examples: &["timeout", "429", "5xx"],
+            },
+        ])
+    }
+}

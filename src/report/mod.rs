@@ -1,0 +1,12 @@
+//! A run's record to bytes: text, JSON, CSV, HDR interval log, event log, and the schemas of what it reads and writes.
+
+pub mod curve;
+pub mod events;
+pub mod folder;
+pub mod hlog;
+pub mod plan_text;
+pub mod progress;
+pub mod result;
+pub mod schema;
+pub mod text;
+pub mod windows_csv;
