@@ -1,1 +1,3 @@
-//! Integration tests.
+//! The one integration binary.
+
+mod tidy;
