@@ -70,7 +70,9 @@ struct Reader {
 }
 
 fn is_test(attributes: &[syn::Attribute]) -> bool {
-    attributes.iter().any(|a| a.path().is_ident("cfg") && matches!(&a.meta, syn::Meta::List(list) if list.tokens.to_string() == "test"))
+    attributes
+        .iter()
+        .any(|a| a.path().is_ident("cfg") && matches!(&a.meta, syn::Meta::List(list) if list.tokens.to_string() == "test"))
 }
 
 fn lines_of(node: &impl Spanned) -> usize {
@@ -158,7 +160,10 @@ fn modules_use_only_what_stands_below_them_or_before_them() {
             match map.get(&used) {
                 None => wrong.push(format!("{}:{line}: `crate::{used}` is not in the module map", file.display())),
                 Some(storey) if used != module && *storey > map[&module] => {
-                    wrong.push(format!("{}:{line}: `{module}` must not use `{used}`, which stands above or after it", file.display()));
+                    wrong.push(format!(
+                        "{}:{line}: `{module}` must not use `{used}`, which stands above or after it",
+                        file.display()
+                    ));
                 }
                 Some(_) => {}
             }
