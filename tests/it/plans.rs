@@ -2,6 +2,9 @@
 
 use crate::support::{Folder, stormwake};
 use std::path::PathBuf;
+use stormwake::config::{Read, Shape};
+use stormwake::metrics::Figure;
+use stormwake::plan::RawPlan;
 
 fn shipped() -> Vec<PathBuf> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/plans");
@@ -50,4 +53,47 @@ fn every_plan_fits_the_printed_schema() {
     }
     let spoiled = serde_json::json!({ "version": 1, "lenght": "4s" });
     assert!(!validator.is_valid(&spoiled), "a schema that accepts everything proves nothing");
+}
+
+/// The reference's table of figures is made from the code's; every key of the language stands in the reference.
+#[test]
+fn the_reference_is_complete() {
+    const MARK: &str = "<!-- made from the code: UPDATE_GOLDEN=1 cargo test the_reference -->\n";
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/plans/REFERENCE.md");
+    let text = std::fs::read_to_string(path).expect("the reference is there");
+    let (before, table) = text.split_once(MARK).expect("the mark of the table of figures");
+    let Shape::Keyword(figures) = Figure::shape() else { panic!("figures are words") };
+    let rows = figures.iter().zip(Figure::ALL).map(|(shape, figure)| {
+        let unit = format!("{:?}", figure.unit()).to_lowercase();
+        format!("| `{}` | {unit} | {} |\n", shape.name, shape.doc.replace('\n', " ").replace('|', "\\|"))
+    });
+    let wanted = format!("\n| figure | unit | |\n|---|---|---|\n{}", rows.collect::<String>());
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(path, format!("{before}{MARK}{wanted}")).expect("the reference can be written");
+    } else {
+        assert_eq!(table, wanted, "run UPDATE_GOLDEN=1 cargo test the_reference");
+    }
+    let mut keys = Vec::new();
+    collect(&RawPlan::shape(), &mut keys);
+    keys.retain(|key| !["`KEY", "KEY ", "KEY,", "KEY:"].iter().any(|form| before.contains(&form.replace("KEY", key))));
+    assert!(keys.is_empty(), "keys that plans/REFERENCE.md does not explain: {keys:?}");
+}
+
+fn collect(shape: &Shape, keys: &mut Vec<&'static str>) {
+    match shape {
+        Shape::List(inner) | Shape::Map(inner) => collect(inner, keys),
+        Shape::Record { fields, .. } => fields.iter().for_each(|f| {
+            // Conditions are records of figures, which have their own table.
+            if Figure::ALL.iter().all(|figure| figure.word() != f.name) {
+                keys.push(f.name);
+                collect(&f.shape, keys);
+            }
+        }),
+        Shape::Choice { alternatives, .. } => alternatives.iter().for_each(|a| {
+            keys.push(a.name);
+            a.shape.iter().for_each(|s| collect(s, keys));
+        }),
+        Shape::OneOf(shapes) => shapes.iter().for_each(|s| collect(s, keys)),
+        _ => {}
+    }
 }
