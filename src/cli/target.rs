@@ -180,11 +180,7 @@ fn child() -> Result<(), Ended> {
 }
 
 /// Runs a server on a runtime of its own.
-fn on_runtime<T>(
-    setup: Setup,
-    listen: SocketAddr,
-    serve: impl AsyncFnOnce(Server) -> Result<T, Ended>,
-) -> Result<T, Ended> {
+fn on_runtime<T>(setup: Setup, listen: SocketAddr, serve: impl AsyncFnOnce(Server) -> Result<T, Ended>) -> Result<T, Ended> {
     raise_file_limit();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime");
     let runtime = runtime.map_err(environment)?;
@@ -338,7 +334,10 @@ fn log_entries(limit: &str) -> anyhow::Result<Vec<Option<(Key, Node)>>> {
     let (count, unit) = limit.split_once('/').with_context(|| format!("--limit: `{limit}` is not a rate: write `100/s`"))?;
     let window = format!("1{}", unit.trim());
     let entry = |key: &str, text: &str| {
-        (Key { name: key.into(), place: place_of("rate") }, Node { value: Value::Text(text.trim().into()), place: place_of("rate") })
+        (
+            Key { name: key.into(), place: place_of("rate") },
+            Node { value: Value::Text(text.trim().into()), place: place_of("rate") },
+        )
     };
     Ok(vec![Some(entry("limit", count)), Some(entry("window", &window))])
 }
@@ -416,13 +415,17 @@ mod tests {
     fn flags_say_what_a_plan_says() {
         const MS: fn(u64) -> Span = Span::from_millis;
         let plain = read("--servers 6 --service-time 10ms --queue 2000").unwrap();
-        assert_eq!((plain.servers, &plain.service_time, plain.queue), (Servers::Limited(6), &ServiceTime::Constant(MS(10)), 2000));
+        assert_eq!(
+            (plain.servers, &plain.service_time, plain.queue),
+            (Servers::Limited(6), &ServiceTime::Constant(MS(10)), 2000)
+        );
         assert_eq!((plain.limiter, plain.notices_cancel), (None, false));
         let time = |text: &str| read(&format!("--servers unlimited --service-time {text}")).unwrap().service_time;
         assert_eq!(time("uniform:5ms,15ms"), ServiceTime::Uniform(Uniform { from: MS(5), to: MS(15) }));
         assert_eq!(time("exponential:5ms"), ServiceTime::Exponential(ExponentialTime { mean: MS(5) }));
         assert_eq!(time("lognormal:5ms,15ms"), ServiceTime::Lognormal(Lognormal { p50: MS(5), p99: MS(15) }));
-        let limited = |text: &str| read(&format!("--servers 1 --service-time 1ms --limit 100/m {text}")).unwrap().limiter.unwrap();
+        let limited =
+            |text: &str| read(&format!("--servers 1 --service-time 1ms --limit 100/m {text}")).unwrap().limiter.unwrap();
         let log = SlidingLog { limit: 100, window: MS(60_000), count_rejected: true, reject: 503, retry_after: Some(MS(1000)) };
         let flags = "--limiter sliding_log --count-rejected --reject 503 --retry-after 1s";
         assert_eq!(limited(flags), LimiterConfig::SlidingLog(log));
@@ -441,7 +444,7 @@ mod tests {
             ("--servers 1 --service-time lognormal:9ms", "--service-time: `p99` is missing"),
             ("--servers 1 --service-time uniform:1ms,2ms,3ms", "--service-time: unknown key"),
             ("--servers 1 --service-time normal:1ms", "--service-time"),
-            ("--servers 1 --service-time 1ms --queue -1", "--queue"),
+            ("--servers 1 --service-time 1ms --queue many", "--queue: expected a whole number"),
             ("--servers 1 --service-time 1ms --burst 3", "--limit"),
             ("--servers 1 --service-time 1ms --limit 100", "--limit: a rate needs a unit"),
             ("--servers 1 --service-time 1ms --limit 9/s --burst 0", "--limit: `burst` must be 1 or more"),

@@ -229,7 +229,8 @@ mod tests {
     #[test]
     fn requests_are_served_in_the_order_of_arrival_and_a_full_queue_refuses_at_once() {
         let config = config(2, ServiceTime::Constant(MS(10)), 2, false);
-        let steps = [(0, Arrive(1)), (1, Arrive(2)), (2, Arrive(3)), (3, Arrive(4)), (4, Arrive(5)), (10, Advance), (40, Advance)];
+        let steps =
+            [(0, Arrive(1)), (1, Arrive(2)), (2, Arrive(3)), (3, Arrive(4)), (4, Arrive(5)), (10, Advance), (40, Advance)];
         let (answers, counts) = play(&config, &steps);
         assert_eq!(answers, [(5, 4, 503), (1, 10, 200), (2, 11, 200), (3, 20, 200), (4, 21, 200)]);
         assert_eq!((counts.served, counts.queue_full, counts.useful, counts.wasted), (4, 1, MS(40), Span::ZERO));
@@ -247,7 +248,8 @@ mod tests {
     #[test]
     fn a_service_that_notices_nothing_works_on_for_clients_that_have_gone() {
         let config = config(1, ServiceTime::Constant(MS(10)), 5, false);
-        let steps = [(0, Arrive(1)), (0, Arrive(2)), (0, Arrive(3)), (4, Cancel(1)), (5, Cancel(2)), (5, Cancel(2)), (40, Advance)];
+        let steps =
+            [(0, Arrive(1)), (0, Arrive(2)), (0, Arrive(3)), (4, Cancel(1)), (5, Cancel(2)), (5, Cancel(2)), (40, Advance)];
         let (answers, counts) = play(&config, &steps);
         assert_eq!(answers, [(3, 30, 200)], "the third waits for the work of the two that have gone");
         assert_eq!((counts.served, counts.served_for_nobody, counts.cancelled, counts.given_up), (3, 2, 2, 0));
@@ -257,7 +259,8 @@ mod tests {
     #[test]
     fn a_service_that_notices_gives_the_work_up() {
         let config = config(1, ServiceTime::Constant(MS(10)), 5, true);
-        let steps = [(0, Arrive(1)), (0, Arrive(2)), (0, Arrive(3)), (4, Cancel(1)), (5, Cancel(2)), (40, Advance), (40, Cancel(3))];
+        let steps =
+            [(0, Arrive(1)), (0, Arrive(2)), (0, Arrive(3)), (4, Cancel(1)), (5, Cancel(2)), (40, Advance), (40, Cancel(3))];
         let (answers, counts) = play(&config, &steps);
         assert_eq!(answers, [(3, 15, 200)], "4 ms for the first, 1 ms for the second, 10 for the third");
         assert_eq!((counts.served, counts.served_for_nobody, counts.cancelled, counts.given_up), (1, 0, 2, 2));

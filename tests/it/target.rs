@@ -160,3 +160,31 @@ fn alone_a_port_in_use_is_an_error_of_the_environment_and_a_bad_flag_one_of_usag
     let (code, said) = run("target --child".into());
     assert!(code == Some(2) && said.contains("expected a line `...`"), "{code:?} {said}");
 }
+
+#[test]
+fn without_file_descriptors_it_rests_and_serves_again_once_there_are_some() {
+    let mut command = Command::new("/bin/sh");
+    let script = "ulimit -n 32; exec \"$0\" target --servers 2 --service-time 1ms --listen 127.0.0.1:0";
+    let mut alone = command.args(["-c", script, PROGRAM]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(alone.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    let addr: std::net::SocketAddr =
+        said.split(['/', ' ']).find(|part| part.starts_with("127.0.0.1:")).expect("an address").parse().unwrap();
+    let mut early = TcpStream::connect(addr).unwrap();
+    let mut errors = || {
+        early.write_all(b"GET /stormwake/stats HTTP/1.1\r\nHost: t\r\n\r\n").unwrap();
+        let mut chunk = [0; 2048];
+        let read = early.read(&mut chunk).unwrap();
+        let text = String::from_utf8_lossy(&chunk[..read]).into_owned();
+        let (_, count) = text.split_once(r#""accept_errors":"#).expect("its counts");
+        count.trim_end_matches(['}', '\n']).parse::<u64>().unwrap()
+    };
+    assert_eq!(errors(), 0);
+    let idle: Vec<TcpStream> = (0..60).map(|_| TcpStream::connect(addr).expect("the backlog takes it")).collect();
+    let seen = (0..50_000).map(|_| (std::thread::yield_now(), errors()).1).find(|n| *n >= 2).expect("it ran out");
+    assert!(seen < 20, "it does not spin: {seen}");
+    drop(idle);
+    assert!(ask(addr).starts_with("HTTP/1.1 200"));
+    signal(alone.id(), rustix::process::Signal::TERM);
+    assert!(alone.wait().unwrap().success());
+}

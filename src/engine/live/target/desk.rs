@@ -36,13 +36,7 @@ struct State {
 impl Desk {
     /// An idle machine.
     pub fn new(config: &ServiceConfig, clock: Arc<dyn Clock>) -> Rc<Self> {
-        let state = State {
-            service: Service::new(config),
-            waiting: BTreeMap::new(),
-            out: Vec::new(),
-            next_id: 0,
-            armed: None,
-        };
+        let state = State { service: Service::new(config), waiting: BTreeMap::new(), out: Vec::new(), next_id: 0, armed: None };
         Rc::new(Self { clock, state: RefCell::new(state), sooner: Notify::new() })
     }
 

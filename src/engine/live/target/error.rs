@@ -1,5 +1,6 @@
 //! What can go wrong with the built-in target.
 
+use crate::time::Span;
 use std::net::SocketAddr;
 
 /// Why the built-in target does not run. Every one is an error of the environment, not of the plan.
@@ -41,15 +42,17 @@ pub enum TargetError {
         stderr: String,
     },
     /// The child is not ready in time.
-    #[error("the built-in target was not ready within {seconds} s{}; is the machine overloaded?", said(.stderr))]
+    #[error("the built-in target was not ready within {patience}{}; is the machine overloaded?", said(.stderr))]
     NotReady {
         /// How long was waited.
-        seconds: u64,
+        patience: Span,
         /// What it wrote to stderr.
         stderr: String,
     },
     /// The child said something else than where it listens.
-    #[error("the built-in target answered `{line}` where it should say where it listens; is {program} a stormwake of this version?")]
+    #[error(
+        "the built-in target answered `{line}` where it should say where it listens; is {program} a stormwake of this version?"
+    )]
     Protocol {
         /// The program.
         program: String,

@@ -41,11 +41,7 @@ impl hyper::rt::Write for Io {
         self.0.is_write_vectored()
     }
 
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        parts: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write_vectored(self: Pin<&mut Self>, cx: &mut Context<'_>, parts: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.get_mut().0).poll_write_vectored(cx, parts)
     }
 }

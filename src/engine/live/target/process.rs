@@ -51,14 +51,20 @@ impl TargetProcess {
     /// When the program cannot be started, ends with an error (which the message passes on), or is not ready
     /// within 10 s. No child is left behind then.
     pub async fn spawn(program: &Path, plan_yaml: &str) -> Result<Self, TargetError> {
-        let shown = program.display().to_string();
-        let (mut running, pipes, first) =
-            Running::start(program).map_err(|source| TargetError::Start { program: shown.clone(), source })?;
-        let given = give_plan(pipes, plan_yaml);
-        let (stdin, line) = match tokio::time::timeout(READY.to_std(), async { tokio::join!(given, first) }).await {
+        let mut command = Command::new(program);
+        command.args(["target", "--child"]);
+        Self::spawn_command(command, plan_yaml, READY).await
+    }
+
+    async fn spawn_command(command: Command, plan_yaml: &str, patience: Span) -> Result<Self, TargetError> {
+        let shown = command.get_program().display().to_string();
+        let (mut running, pipe, first) =
+            Running::start(command).map_err(|source| TargetError::Start { program: shown.clone(), source })?;
+        let given = give_plan(pipe, plan_yaml);
+        let (stdin, line) = match tokio::time::timeout(patience.to_std(), async { tokio::join!(given, first) }).await {
             Ok((Ok(stdin), Ok(line))) => (stdin, line),
             Ok(_) => return Err(running.ended().await),
-            Err(_) => return Err(TargetError::NotReady { seconds: READY.as_millis() / 1000, stderr: running.stderr() }),
+            Err(_) => return Err(TargetError::NotReady { patience, stderr: running.stderr() }),
         };
         match serde_json::from_str::<Ready>(&line) {
             Ok(Ready { ready: addr }) => Ok(Self { running, stdin, addr }),
@@ -98,18 +104,21 @@ impl TargetProcess {
 
     /// Ends it: closes its stdin, waits up to 2 s for its last counts, then kills it. It is gone when this returns.
     pub async fn stop(self) -> Option<ServiceCounts> {
+        self.stop_within(END).await
+    }
+
+    async fn stop_within(self, patience: Span) -> Option<ServiceCounts> {
         let Self { mut running, stdin, .. } = self;
         drop(stdin);
-        running.collect(END).await;
+        running.collect(patience).await;
         running.stats().map(Into::into)
     }
 }
 
 impl Running {
     /// Starts the child and its two readers; gives its stdin and its first line to come.
-    fn start(program: &Path) -> io::Result<(Self, ChildStdin, oneshot::Receiver<String>)> {
-        let mut command = Command::new(program);
-        command.args(["target", "--child"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    fn start(mut command: Command) -> io::Result<(Self, ChildStdin, oneshot::Receiver<String>)> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn()?;
@@ -214,3 +223,45 @@ fn keep_last(mut stderr: impl Read, words: &Mutex<String>) {
     }
 }
 
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Starts a shell script in the child's place, with 300 ms to be ready.
+    fn spawn(script: &str) -> (tokio::runtime::Runtime, Result<TargetProcess, TargetError>) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        let patience = Span::from_millis(300);
+        let spawned = runtime.block_on(TargetProcess::spawn_command(command, "version: 1", patience));
+        (runtime, spawned)
+    }
+
+    fn message(script: &str) -> String {
+        spawn(script).1.map(|_| ()).expect_err(script).to_string()
+    }
+
+    #[test]
+    fn whatever_a_child_does_instead_of_getting_ready_is_said() {
+        let hangs = message("echo busy >&2; exec sleep 60");
+        assert!(hangs.contains("was not ready within 300ms; it said: busy"), "{hangs}");
+        let ends = message("cat > /dev/null & echo broken >&2; exit 9");
+        assert!(ends.contains("before it was ready (exit status: 9); it said: broken"), "{ends}");
+        let babbles = message("exec yes");
+        assert!(babbles.contains("answered `y` where it should say where it listens"), "{babbles}");
+        let floods = message("head -c 1000000 /dev/zero; exec sleep 60");
+        assert!(floods.len() < 1000 && floods.contains("answered `"), "{floods}");
+    }
+
+    #[test]
+    fn a_child_that_does_not_end_by_itself_is_killed() {
+        let script = r#"echo '{"ready":"127.0.0.1:9"}'; echo '{"arrived":3'; exec sleep 60"#;
+        let (runtime, spawned) = spawn(script);
+        let target = spawned.unwrap();
+        assert_eq!(target.addr(), SocketAddr::from(([127, 0, 0, 1], 9)));
+        let pid = target.id();
+        let counts = runtime.block_on(target.stop_within(Span::from_millis(20)));
+        assert_eq!(counts, None, "a broken line counts for nothing");
+        assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    }
+}

@@ -97,24 +97,20 @@ impl Server {
     pub async fn serve(self, stop: impl Future<Output = ()>) -> Result<(), TargetError> {
         let Self { listener, timer, shared, .. } = self;
         let (close, closing) = watch::channel(());
-        let ended = {
-            let mut time = pin!(shared.desk.keep_time(timer));
-            let mut work = pin!(async {
-                tokio::select! {
-                    () = stop => {}
-                    () = accept(&listener, &shared, &closing) => {}
-                }
-                drop(listener);
-                // The receivers see the sender gone.
-                drop(close);
-                let _ = tokio::time::timeout(GRACE.to_std() * 2, shared.all_closed()).await;
-            });
+        let work = async {
             tokio::select! {
-                error = &mut time => Err(TargetError::Timer(error)),
-                () = &mut work => Ok(()),
+                () = stop => {}
+                () = accept(&listener, &shared, &closing) => {}
             }
+            drop(listener);
+            // The receivers see the sender gone.
+            drop(close);
+            let _ = tokio::time::timeout(GRACE.to_std() * 2, shared.all_closed()).await;
         };
-        ended
+        tokio::select! {
+            error = shared.desk.keep_time(timer) => Err(TargetError::Timer(error)),
+            () = work => Ok(()),
+        }
     }
 }
 
@@ -316,7 +312,8 @@ mod tests {
         let mut text = String::new();
         while !complete(&text) {
             let mut chunk = [0; 4096];
-            let read = tokio::time::timeout(MS(5_000).to_std(), stream.read(&mut chunk)).await.expect("an answer in time").unwrap();
+            let read =
+                tokio::time::timeout(MS(5_000).to_std(), stream.read(&mut chunk)).await.expect("an answer in time").unwrap();
             assert!(read > 0, "closed after {text:?}");
             text.push_str(std::str::from_utf8(&chunk[..read]).unwrap());
         }
@@ -381,7 +378,8 @@ mod tests {
 
     #[test]
     fn a_limiter_answers_with_its_status_and_hint() {
-        let limiter = SlidingLog { limit: 1, window: MS(60_000), count_rejected: true, reject: 429, retry_after: Some(MS(1_500)) };
+        let limiter =
+            SlidingLog { limit: 1, window: MS(60_000), count_rejected: true, reject: 429, retry_after: Some(MS(1_500)) };
         let limited = ServiceConfig { limiter: Some(LimiterConfig::SlidingLog(limiter)), ..config(1, 1, 1, false) };
         let (_, stats) = with_server(&limited, async |addr, _| {
             let mut stream = connect(addr).await;
