@@ -203,14 +203,8 @@ pub(crate) mod tests {
         assert_eq!(names(&timeline(&[("a", 2, 4)]), 10), ["steady 2s", "a 4s", "after a 10s"]);
         assert_eq!(names(&timeline(&[("a", 0, 4)]), 10), ["a 4s", "after a 10s"]);
         assert_eq!(names(&timeline(&[("a", 2, 10)]), 10), ["steady 2s", "a 10s"]);
-        assert_eq!(
-            names(&timeline(&[("a", 2, 6), ("b", 4, 8)]), 10),
-            ["steady 2s", "a 4s", "a+b 6s", "b 8s", "after b 10s"]
-        );
-        assert_eq!(
-            names(&timeline(&[("b", 6, 8), ("a", 2, 4)]), 10),
-            ["steady 2s", "a 4s", "after a 6s", "b 8s", "after b 10s"]
-        );
+        assert_eq!(names(&timeline(&[("a", 2, 6), ("b", 4, 8)]), 10), ["steady 2s", "a 4s", "a+b 6s", "b 8s", "after b 10s"]);
+        assert_eq!(names(&timeline(&[("b", 6, 8), ("a", 2, 4)]), 10), ["steady 2s", "a 4s", "after a 6s", "b 8s", "after b 10s"]);
         assert_eq!(names(&timeline(&[("a", 2, 4), ("b", 2, 4)]), 10), ["steady 2s", "a+b 4s", "after a+b 10s"]);
     }
 

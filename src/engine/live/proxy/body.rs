@@ -206,9 +206,16 @@ mod tests {
     fn what_is_no_chunk_is_an_error() {
         let endless_extension = format!("1;{}", "x".repeat(10_000));
         let endless_trailers = format!("0\r\n{}", "a: b\r\n".repeat(200));
-        for message in
-            ["g\r\n", "\r\n", ";\r\n", "1\r\nxy\r\n", "1\r\nx\r\r\n", "ffffffffffffffff\r\n", &endless_extension, &endless_trailers]
-        {
+        for message in [
+            "g\r\n",
+            "\r\n",
+            ";\r\n",
+            "1\r\nxy\r\n",
+            "1\r\nx\r\r\n",
+            "ffffffffffffffff\r\n",
+            &endless_extension,
+            &endless_trailers,
+        ] {
             assert_eq!(Body::chunked().take(message.as_bytes()), Err(Malformed), "{:?}", &message[..message.len().min(20)]);
         }
     }

@@ -9,12 +9,12 @@
 //! if only for writing, is taken as gone.
 
 use super::answer;
+use super::control::Trouble;
 use super::exchange::Exchange;
 use super::http::{BadRequest, MAX_HEAD, RequestHead, head_ends, request_head};
 use super::hub::{Hub, Registration};
 use super::io::{Wire, poll_drain, poll_read, with_buffer};
 use super::upstream::{DialError, Upstream};
-use super::control::Trouble;
 use crate::fault::{Active, Fate, Request, Strike};
 use crate::time::Span;
 use std::convert::Infallible;
@@ -369,7 +369,9 @@ impl Trouble {
                 Self::count(&self.denied);
                 *self.denied_why.lock().expect("nobody panics while holding it") = why.clone();
             }
-            DialError::Io(error) if super::accept::is_exhaustion(error) || error.kind() == std::io::ErrorKind::AddrNotAvailable => {
+            DialError::Io(error)
+                if super::accept::is_exhaustion(error) || error.kind() == std::io::ErrorKind::AddrNotAvailable =>
+            {
                 Self::count(&self.dials);
             }
             DialError::Io(_) => {}

@@ -2,8 +2,8 @@
 
 use crate::engine::live::clock::Clock;
 use crate::fault::Active;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use tokio::sync::{Notify, watch};
 
 /// A snapshot and its number; a later one has a higher number.

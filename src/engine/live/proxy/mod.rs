@@ -85,15 +85,7 @@ impl Proxy {
         let waiting: Vec<_> = (0..shards).map(|_| listeners()).collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
         let nothing = timeline.nothing();
         let control = Control::new(clock, nothing.clone(), timeline.steps().len(), ports.len(), shards);
-        Ok(Self {
-            control: Arc::new(control),
-            nothing,
-            upstream,
-            ports,
-            backlog,
-            backlog_notice,
-            waiting: Mutex::new(waiting),
-        })
+        Ok(Self { control: Arc::new(control), nothing, upstream, ports, backlog, backlog_notice, waiting: Mutex::new(waiting) })
     }
 
     /// Where the clients of a fleet connect.

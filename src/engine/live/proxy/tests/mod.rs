@@ -25,9 +25,7 @@ const LONG: Duration = Duration::from_secs(10);
 /// Runs a test as a shard runs: one thread, tasks of its own.
 fn run<F: Future>(test: impl FnOnce() -> F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    LocalSet::new().block_on(&runtime, async {
-        tokio::time::timeout(4 * LONG, test()).await.expect("the test ends")
-    })
+    LocalSet::new().block_on(&runtime, async { tokio::time::timeout(4 * LONG, test()).await.expect("the test ends") })
 }
 
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {

@@ -304,7 +304,12 @@ fn the_guard_is_asked_at_every_connect() {
         after.send("/").await;
         assert!(after.is_reset().await);
         assert_eq!(before.get("/x").await, "200 /x", "what is connected stays connected");
-        assert!(bed.proxy.notices().iter().any(|n| n == "1 connects to the target were not made: 10.0.0.1 is not allowed by the plan"));
+        assert!(
+            bed.proxy
+                .notices()
+                .iter()
+                .any(|n| n == "1 connects to the target were not made: 10.0.0.1 is not allowed by the plan")
+        );
     });
 }
 
@@ -337,7 +342,8 @@ fn an_upstream_behind_tls() {
                 stream.flush().await.expect("a reader");
             }
         });
-        let upstream = |name: &str| Upstream::at(addr).with_tls(client.clone(), ServerName::try_from(name.to_string()).expect("a name"));
+        let upstream =
+            |name: &str| Upstream::at(addr).with_tls(client.clone(), ServerName::try_from(name.to_string()).expect("a name"));
         let mut good = Bed::new(&[], upstream("localhost")).client().await;
         assert_eq!(good.get("/").await, "200 GET / HTTP/1.1\r\nhost: x\r\n\r\n", "the request as it was, its host too");
         let mut wrong = Bed::new(&[], upstream("example.org")).client().await;
