@@ -4,8 +4,8 @@
 //! `recovery.operations` operations were offered or ended in it. The run is healthy at T when every clause holds on
 //! every span that begins at or after T and ends within `recovery.hold` of it (on the one that begins at T, where that is longer).
 //! So health begins where the good stretch begins, not where it was noticed, and a stretch whose hold does not fit
-//! before the end proves nothing. A stretch begins with a success: where the baseline would have brought ten in
-//! its first window, there must be one, or a closed load that still hangs would pass for a small one that is well.
+//! before the end proves nothing. Silence is not health: a span holds no window without a success where the baseline
+//! would have brought ten, or a closed load that hangs, and so offers nothing, would pass for a small one that is well.
 //!
 //! | clause | holds when |
 //! |---|---|
@@ -25,6 +25,9 @@ use super::config::RecoveryConfig;
 use crate::metrics::{Counts, Figure, RunRecord, Window, figure, mean_level};
 use crate::time::Span;
 use std::ops::Range;
+
+/// The bit of a span that holds a silent window, beside those of the clauses.
+const SILENT: u32 = 63;
 
 /// No latency below this is too slow, in seconds.
 const LATENCY_FLOOR: f64 = 0.010;
@@ -67,10 +70,8 @@ pub struct Health<'a> {
 struct Judged {
     /// The number of the window after the span.
     end: usize,
-    /// The clauses that do not hold, as bits.
+    /// The clauses that do not hold, as bits, and [`SILENT`].
     broken: u64,
-    /// Whether it begins with a success, if it should.
-    begins_well: bool,
 }
 
 /// How health went over a stretch of the run.
@@ -201,10 +202,10 @@ impl<'a> Health<'a> {
             return None;
         }
         let windows = &self.record.windows[start..end];
-        let bit = |(i, clause): (usize, &Clause)| u64::from(!clause.holds(windows, self.record.window)) << i.min(63);
-        let broken = self.clauses.iter().enumerate().map(bit).fold(0, |a, b| a | b);
-        let begins_well = windows[0].all.succeeded > 0 || self.goodput_per_window < 10.0;
-        Some(Judged { end, broken, begins_well })
+        let broken = self.clauses.iter().enumerate().filter(|(_, clause)| !clause.holds(windows, self.record.window));
+        let broken = broken.fold(0, |bits, (i, _)| bits | 1 << (i as u32).min(SILENT - 1));
+        let silent = self.goodput_per_window >= 10.0 && windows.iter().any(|w| w.all.succeeded == 0);
+        Some(Judged { end, broken: broken | u64::from(silent) << SILENT })
     }
 }
 
@@ -228,19 +229,18 @@ impl Course {
     /// is not good.
     pub fn good_to_the_end(&self) -> Option<usize> {
         let judged = self.windows.clone().rev().skip_while(|t| self.span(*t).is_none());
-        let good = judged.take_while(|t| self.span(*t).is_some_and(|s| s.broken == 0));
-        good.filter(|t| self.span(*t).is_some_and(|s| s.begins_well)).last()
+        judged.take_while(|t| self.span(*t).is_some_and(|s| s.broken == 0)).last()
     }
 
     /// Of the clauses, by number, the one that was the last to be broken on a span that begins before `healthy`;
-    /// none where none was. Of several, the first.
+    /// none where none was. Of several, the first; a number beyond them all is silence.
     pub fn last_broken(&self, healthy: usize) -> Option<usize> {
         let broken = (self.windows.start..healthy).rev().find_map(|t| self.span(t).map(|s| s.broken).filter(|b| *b != 0));
         broken.map(|bits| bits.trailing_zeros() as usize)
     }
 
     fn healthy_at(&self, t: usize) -> bool {
-        let Some(first) = self.span(t).filter(|s| s.broken == 0 && s.begins_well) else { return false };
+        let Some(first) = self.span(t).filter(|s| s.broken == 0) else { return false };
         let end = (t + self.hold).max(first.end);
         end <= self.windows.end && (t..end).all(|u| self.span(u).is_none_or(|s| s.end > end || s.broken == 0))
     }

@@ -13,6 +13,7 @@
 //!   as no more than the baseline carried up to a tenth above it.
 //! - The backlog's slope is that of the last quarter of the stretch, or twice the end where that is longer; what
 //!   counts as falling says [`Trend`]. A drain projected beyond the horizon is DEGRADED.
+//! - A run that is not healthy, and at whose end nothing was offered and nobody held anything, is INCONCLUSIVE.
 //! - With a goodput under half while more is offered than the baseline carried, the run is DEGRADED, not STUCK.
 
 use super::baseline::Baseline;
@@ -125,6 +126,8 @@ struct End<'a> {
     offered: f64,
     /// Goodput / the smaller of the baseline's and what was offered.
     ratio: f64,
+    /// Nothing was offered, and nobody held anything.
+    idle: bool,
     trend: Option<Trend>,
     drain: Option<Span>,
 }
@@ -162,7 +165,8 @@ impl Case<'_> {
     fn recovered(&self, start: usize, relapses: u64) -> Recovery {
         let (time, target) = (self.since_fault(start), self.config.within);
         let class = if time <= target { Class::Recovered } else { Class::RecoveredLate };
-        let last_clause = self.course.last_broken(start).map(|i| self.health.clauses[i].figure);
+        let figure_of = |i: usize| self.health.clauses.get(i).map_or(Figure::Goodput, |clause| clause.figure);
+        let last_clause = self.course.last_broken(start).map(figure_of);
         let against = if time <= target { "within" } else { "later than" };
         let cleared = last_clause.map_or("nothing was broken when it ended".into(), |f| format!("{} cleared last", f.word()));
         let held = match relapses {
@@ -197,7 +201,12 @@ impl Case<'_> {
             );
             return Recovery { unrecovered_for: after, ..self.inconclusive(reason) };
         }
-        self.by_its_end(&self.end(), relapses)
+        let end = self.end();
+        if end.idle {
+            return self
+                .inconclusive(format!("not healthy {after} after {}, but nothing was asked of it at the end", self.fault.name));
+        }
+        self.by_its_end(&end, relapses)
     }
 
     /// Good at the end, for less than a hold.
@@ -261,28 +270,40 @@ impl Case<'_> {
     /// The clauses that do not hold, in words.
     fn broken(&self, windows: &[Window]) -> String {
         let texts: Vec<String> = self.health.broken(windows).map(|c| c.describe(windows, self.record.window)).collect();
-        if texts.is_empty() { "no clause is broken for long".into() } else { format!("broken: {}", texts.join(", ")) }
+        if texts.is_empty() {
+            "each clause holds on the whole of the end, but not on every span".into()
+        } else {
+            format!("broken: {}", texts.join(", "))
+        }
     }
 
     fn end(&self) -> End<'_> {
         let all = &self.record.windows[self.windows.clone()];
+        let carried = self.baseline.goodput.unwrap_or(0.0);
+        let rate = |name, windows| figure(name, windows, None, self.record.window).unwrap_or(0.0);
+        let last = |length: usize| &all[all.len() - length..];
         let mut length = self.health.hold.max(self.health.span).min(all.len());
-        while length < all.len() && !self.health.enough(&all[all.len() - length..]) {
+        // Closed clients that hang offer nothing: more windows would only bring back the time when they did.
+        let quiet = rate(Figure::Offered, last(length)) < carried / 100.0;
+        while !quiet && length < all.len() && !self.health.enough(last(length)) {
             length += 1;
         }
-        let windows = &all[all.len() - length..];
-        let rate = |name| figure(name, windows, None, self.record.window).unwrap_or(0.0);
-        let (goodput, offered) = (rate(Figure::Goodput), rate(Figure::Offered));
-        let carried = self.baseline.goodput.unwrap_or(0.0);
-        // Clients that hang offer nothing: then the baseline alone is the measure.
-        let measure = if offered < carried / 100.0 { carried } else { carried.min(offered) };
-        let stretch = (2 * length).max(all.len() / 4).min(all.len());
-        let levels: Vec<f64> = all[all.len() - stretch..].iter().map(|w| w.all.backlog as f64).collect();
+        let windows = last(length);
+        let (goodput, offered) = (rate(Figure::Goodput, windows), rate(Figure::Offered, windows));
+        let idle = quiet && windows.iter().all(|w| w.all.backlog == 0);
+        let measure = if quiet { carried } else { carried.min(offered) };
+        let (trend, drain) = self.trend((2 * length).max(all.len() / 4).min(all.len()));
+        End { windows, goodput, offered, ratio: goodput / measure.max(f64::MIN_POSITIVE), idle, trend, drain }
+    }
+
+    /// Where the backlog goes over the last windows, and how long it takes from the end until it is back at baseline.
+    fn trend(&self, length: usize) -> (Option<Trend>, Option<Span>) {
+        let windows = &self.record.windows[self.windows.end - length..self.windows.end];
+        let levels: Vec<f64> = windows.iter().map(|w| w.all.backlog as f64).collect();
         let trend = Trend::of(&levels, self.record.window);
         let clause = self.health.clauses.iter().find(|c| c.figure == Figure::Backlog);
         let back = clause.and_then(|c| c.fixed_bound()).unwrap_or(0.0);
-        let drain = trend.and_then(|t| t.drain(back));
-        End { windows, goodput, offered, ratio: goodput / measure.max(f64::MIN_POSITIVE), trend, drain }
+        (trend, trend.and_then(|t| t.drain(back)))
     }
 
     /// First to last window with errors above baseline + 1%, among those that the fault or what followed it touched.
@@ -368,7 +389,7 @@ mod tests {
             ("the hold just fits", outage().with(5, storm).good(10), 5, Some(Figure::Goodput)),
             ("slow for a while", outage().with(6, |w| w.latency(45.0)).good(30), 6, Some(Figure::P99)),
             ("fast enough all along", outage().with(6, |w| w.latency(39.0)).good(30), 0, None),
-            ("retries for a while", outage().with(6, |w| w.retries(0.2).errors(0.0)).good(30), 6, Some(Figure::RetryShare)),
+            ("retries for a while", outage().with(6, |w| w.retries(0.5).errors(0.0)).good(30), 6, Some(Figure::RetryShare)),
             ("errors for a while", outage().with(6, |w| w.errors(0.1)).good(30), 6, Some(Figure::Errors)),
             ("errors below one per cent", outage().with(6, |w| w.errors(0.009)).good(30), 0, None),
             ("a queue that drains", outage().drain(8, 1600.0, 0.0, |w| w).good(30), 8, Some(Figure::Backlog)),
@@ -376,7 +397,7 @@ mod tests {
             ("more goodput than offered", outage().with(8, |w| w.goodput(1.5)).good(30), 0, None),
             ("less is offered now, and it is served", outage().with(40, |w| w.offered(0.5).goodput(0.5)), 0, None),
             ("a good moment does not count", outage().with(3, storm).good(8).with(4, storm).good(30), 15, Some(Figure::Goodput)),
-            ("the last clause", outage().with(4, storm).with(5, |w| w.backlog(300.0)).good(20), 8, Some(Figure::Backlog)),
+            ("the last clause", outage().with(4, storm).with(5, |w| w.backlog(300.0)).good(20), 9, Some(Figure::Backlog)),
         ] {
             let recovery = check(name, scenario, config(), Recovered, "within the target of 20s");
             assert_eq!((recovery.recovery_time, recovery.last_clause), (Some(Span::from_secs(time)), last), "{name}");
@@ -412,8 +433,8 @@ mod tests {
             ("a little more is offered now", outage().with(40, |w| w.offered(1.09).goodput(0.3)), config(), Stuck, ""),
             ("clients that hang", outage().good(1).with(39, |w| w.offered(0.0).goodput(0.0)), config(), Stuck, "0/s"),
             ("exactly when the target has passed", outage().with(20, storm), config(), Stuck, ""),
-            ("drains within the horizon", slow(), config(), Recovering, "falls by 10.0/s and would be gone in 1m5"),
-            ("drains beyond the horizon", slow(), horizon(60), Degraded, "falls by 10.0/s"),
+            ("drains within the horizon", slow(), horizon(180), Recovering, "falls by 10.0/s and would be gone in 1m58s"),
+            ("drains beyond the horizon, which is as long as the run", slow(), config(), Degraded, "falls by 10.0/s"),
             ("drains, serving nothing yet", outage().drain(40, 1600.0, 400.0, storm_drain), config(), Recovering, "gone in"),
             ("lost again for good", outage().good(15).with(40, storm), config(), Stuck, "healthy for a while, then lost"),
         ] {
@@ -440,6 +461,7 @@ mod tests {
             ("the fault lasts to the end", outage(), Inconclusive, "nothing was seen after outage"),
             ("three seconds only", outage().good(3), Inconclusive, "before the target"),
             ("nothing happens", outage().with(40, |w| w.silent()), Inconclusive, "too few operations after outage"),
+            ("nothing is asked any more", outage().with(20, storm).with(20, |w| w.silent()), Inconclusive, "nothing was asked"),
             ("few samples", Scenario::new().rate(10.0).good(30).fault(10, |w| w).good(19), Inconclusive, "too few operations"),
             ("lost, back, and cut", outage().good(20).with(8, storm).good(7), Recovering, "the run ended 7s later"),
         ] {
@@ -492,7 +514,7 @@ mod tests {
         let before = check("not before it held", outage().good(5).with(5, storm).good(20), config(), Recovered, "");
         assert_eq!(before.relapses, 0);
         let small =
-            check("less than a clause notices", outage().good(20).with(1, |w| w.goodput(0.8)).good(20), config(), Recovered, "");
+            check("less than a clause notices", outage().good(20).with(1, |w| w.goodput(0.96)).good(20), config(), Recovered, "");
         assert_eq!(small.relapses, 0);
     }
 

@@ -1,8 +1,8 @@
 //! What one shard books: events into the current window, and into histograms by phase and fleet.
 //!
 //! No locks, and nothing allocated per event once the first windows have passed. A window of a run at 5,000
-//! operations/s keeps 2 to 4 KB (the test `a_day_of_windows_is_bounded` measures it), so the longest run, 24 h of
-//! windows of 1 s, keeps 350 MB at most; a histogram that nothing was booked into keeps nothing.
+//! operations/s keeps under 5 KB (the test `a_day_of_windows_is_bounded` measures it), so the longest run, 24 h of
+//! windows of 1 s, keeps 400 MB; a histogram that nothing was booked into keeps nothing.
 
 use super::record::{Counts, Summary};
 use super::sketch::{Tally, bucket_floor};
@@ -364,7 +364,7 @@ mod tests {
         }
         let record = series.finish(Vec::new(), RunRecord::default());
         let each = record.windows.iter().map(bytes).max().unwrap();
-        assert!((1_000..4_000).contains(&each), "{each} bytes for a window");
+        assert!((1_000..5_000).contains(&each), "{each} bytes for a window");
     }
 
     /// What a window of one fleet keeps: `all` shares the sketches of the only fleet.
