@@ -89,7 +89,7 @@ pub fn measure(record: &RunRecord, steady: Option<&SteadyState>, operations: u64
         return Measured { baseline: None, trouble: Some("there is no baseline: no fault took place after it".into()) };
     };
     let length = steady.map_or(DEFAULT_LENGTH, |s| s.r#for);
-    let wanted = length.0.div_ceil(record.window.0.max(1)).max(1) as usize;
+    let wanted = (length.0 / record.window.0.max(1)).max(1) as usize;
     let end = (first.0 / record.window.0.max(1)).min(record.windows.len() as u64) as usize;
     let windows = end.saturating_sub(wanted)..end;
     if windows.is_empty() {
@@ -167,6 +167,8 @@ mod tests {
         check(run(), Some(steady(10, &[])), Ok((30, 40)));
         check(run(), None, Ok((10, 40)));
         check(run(), Some(steady(41, &[])), Err("too short"));
+        let half = SteadyState { r#for: Span::from_millis(10_500), require: Conditions::default() };
+        check(run(), Some(half), Ok((30, 40)));
         check(run(), Some(steady(10, &[(Figure::P99, "<= 10ms")])), Err("p99 was"));
         check(run(), Some(steady(10, &[(Figure::P99, "<= 100ms")])), Ok((30, 40)));
         check(Scenario::new().good(10).fault(5, |w| w).good(10), None, Ok((0, 10)));

@@ -1,8 +1,8 @@
 //! The recovery class of a run: what became of it once the fault had ended.
 //!
 //! Looked at is the stretch from the fault's end to the end of the run, or to the start of the next fault. Its first
-//! window is the one that begins with the fault's end, or up to a tenth of a window before it. What the table in
-//! DESIGN leaves open is decided here:
+//! window is the one that begins with the fault's end, or up to a tenth of a window before it. What the classes' own
+//! definitions ([`Class`]) leave open is decided here:
 //!
 //! - A good stretch that lasts to the end, but whose hold does not fit, is no recovery. It is INCONCLUSIVE where it began
 //!   within the target time, since a longer run might have shown it; later than that it is RECOVERING.

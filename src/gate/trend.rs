@@ -29,8 +29,8 @@ impl Trend {
             xy += x * (level - mean);
         }
         let step = xy / xx;
-        let residual = |(i, level): (usize, &f64)| (level - mean - step * (i as f64 - mid)).powi(2);
-        let squares: f64 = levels.iter().enumerate().map(residual).sum();
+        let residual = |(i, level): (usize, &f64)| level - mean - step * (i as f64 - mid);
+        let squares: f64 = levels.iter().enumerate().map(residual).map(|r| r * r).sum();
         let error = libm::sqrt(squares / (n - 2.0) / xx);
         let falling = step < -3.0 * error && -step * (n - 1.0) > mean / 20.0;
         Some(Self { slope: step / window.as_secs_f64(), end: mean + step * mid, falling })
