@@ -1,5 +1,6 @@
 //! What a run leaves behind: plain data that the judge and the reports read.
 
+use super::Sketch;
 use crate::event::AttemptOutcome;
 use crate::fault::Phase;
 use crate::time::{Span, Timestamp};
@@ -29,7 +30,7 @@ pub struct RunRecord {
     pub stopped: Option<StopReason>,
     /// Whether every fault was seen to be removed.
     pub cleanup_confirmed: bool,
-    /// Bounds that were reached, and how often.
+    /// Bounds that were reached, and how often. The bound `windows` counts those that not every shard completed.
     pub limits_reached: Vec<LimitReached>,
     /// What the built-in target counted; none for somebody else's.
     pub service: Option<ServiceCounts>,
@@ -55,12 +56,16 @@ pub struct Counts {
     pub attempts: u64,
     /// Of them, retries.
     pub retries: u64,
+    /// Of them, the first of their operation.
+    pub first_attempts: u64,
     /// Attempts that ended, by how.
     pub by_outcome: BTreeMap<AttemptOutcome, u64>,
     /// Operations that succeeded within their deadline, booked at completion.
     pub succeeded: u64,
     /// Operations whose client gave up.
     pub failed: u64,
+    /// Operations still held when the run ended; in its last window only.
+    pub unresolved: u64,
     /// Operations refused at ingress.
     pub refused: u64,
     /// Operations dropped because they would have started too late.
@@ -87,7 +92,9 @@ pub struct Counts {
     pub late: u64,
 }
 
-/// Histograms of one phase and fleet. Values in microseconds.
+/// Histograms of one phase and fleet. Values in microseconds, three digits, an hour at most. An operation belongs
+/// to the phase of its intended start, an attempt and its lag to the phase in which it was sent, however long it
+/// then takes; a window to the phase in which it begins.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// The phase's number.
@@ -106,18 +113,11 @@ pub struct Summary {
     pub lag: Histogram<u64>,
     /// Retry share of its windows, in basis points, one sample a window.
     pub retry_share: Histogram<u64>,
-    /// How many operations ended after how many attempts.
+    /// How many operations ended after how many attempts, by attempts: exact up to 255, above that rounded down by
+    /// less than 1%. Operations that were never attempted are not in it.
     pub attempts_per_operation: BTreeMap<u32, u64>,
     /// Distinct operations attempted: first attempts.
     pub first_attempts: u64,
-}
-
-/// A small histogram: counts by logarithmic buckets under 1% wide. Merges cheaply, so that figures can be
-/// taken over any span of windows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sketch {
-    /// (bucket, count), sorted by bucket.
-    buckets: Vec<(u16, u32)>,
 }
 
 /// What a fault did.
