@@ -19,6 +19,9 @@ pub use raw::RawPlan;
 pub use target::{HeaderValue, Route, StatusSet, Success, TargetConfig};
 pub use url::{Scheme, TargetUrl};
 
+#[cfg(test)]
+mod tests;
+
 use crate::fault::Step;
 use crate::fleet::FleetConfig;
 use crate::gate::{Expect, GateConfig, RecoveryConfig, SteadyState, StopConfig};

@@ -306,9 +306,9 @@ fn explain_breach(breach: &BudgetBreach) -> (String, Option<String>) {
         BudgetBreach::Aliases { .. } | BudgetBreach::AliasAnchorRatio { .. } | BudgetBreach::MergeKeys { .. } => {
             too_much(format!("too many aliases: they may repeat {MAX_REPEATED} values"))
         }
-        BudgetBreach::Anchors { .. }
-        | BudgetBreach::RecordedAnchorEvents { .. }
-        | BudgetBreach::RecordedAnchorBytes { .. } => too_much("too much is anchored".to_string()),
+        BudgetBreach::Anchors { .. } | BudgetBreach::RecordedAnchorEvents { .. } | BudgetBreach::RecordedAnchorBytes { .. } => {
+            too_much("too much is anchored".to_string())
+        }
         BudgetBreach::ScalarBytes { .. } => too_much(format!("too much text: {MAX_TEXT} bytes are allowed")),
         _ => too_much(format!("too many values: {MAX_NODES} are allowed")),
     }

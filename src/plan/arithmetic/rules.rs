@@ -95,9 +95,18 @@ fn storm(plan: &Plan, load: &Load) -> Option<Rule> {
         format!("{}/s offered, {}/s with every retry", n(load.offered), n(worst))
     };
     let sentence = match (danger, budgeted) {
-        (true, false) => format!("vulnerable to a retry storm: {sum}, more than the {}/s that the target serves (λ·(R+1) > μ)", n(load.capacity)),
-        (true, true) => format!("without its budget, vulnerable to a retry storm: {sum}, more than the {}/s that the target serves", n(load.capacity)),
-        (false, _) => format!("no retry storm can outgrow the target: {sum}, within the {}/s that it serves (λ·(R+1) ≤ μ)", n(load.capacity)),
+        (true, false) => format!(
+            "vulnerable to a retry storm: {sum}, more than the {}/s that the target serves (λ·(R+1) > μ)",
+            n(load.capacity)
+        ),
+        (true, true) => format!(
+            "without its budget, vulnerable to a retry storm: {sum}, more than the {}/s that the target serves",
+            n(load.capacity)
+        ),
+        (false, _) => format!(
+            "no retry storm can outgrow the target: {sum}, within the {}/s that it serves (λ·(R+1) ≤ μ)",
+            n(load.capacity)
+        ),
     };
     Some(rule("retry_storm", danger && !budgeted, sentence))
 }
@@ -268,7 +277,8 @@ fn late_cap(fleet: &Fleet, e: &Exponential) -> Option<Rule> {
 
 /// The same Retry-After for everybody brings everybody back together.
 fn hints(plan: &Plan) -> Vec<Rule> {
-    let honours = |policy: &Policy| matches!(&policy.retry_after, RetryAfter::Honor(h) if h.spread.is_none_or(|s| s.get() == 0.0));
+    let honours =
+        |policy: &Policy| matches!(&policy.retry_after, RetryAfter::Honor(h) if h.spread.is_none_or(|s| s.get() == 0.0));
     let honouring: Vec<&str> =
         plan.fleets.iter().filter(|fleet| honours(&fleet.policy)).map(|fleet| fleet.name.as_str()).collect();
     if honouring.is_empty() {
