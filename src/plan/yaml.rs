@@ -289,7 +289,8 @@ fn explain(error: &Error, text: &str, place: Place) -> (String, Option<String>) 
             let message = formatter.format_message(error).into_owned();
             let message = message.strip_prefix("invalid YAML: ").unwrap_or(&message).to_string();
             let line = text.lines().nth(place.line.saturating_sub(1) as usize).unwrap_or_default();
-            (format!("this is not YAML: {}", crop_message(&message)), hint_for_line(line))
+            let hint = if message.contains("tab") { hint_for_line("\t") } else { hint_for_line(line) };
+            (format!("this is not YAML: {}", crop_message(&message)), hint)
         }
     }
 }
