@@ -42,7 +42,10 @@ const MAX_WIDTH: usize = 110;
 
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Where there are errors, warnings would only hide them.
+        let errors_only = self.problems.any_error();
         let mut shown: Vec<&Problem> = self.problems.sorted();
+        shown.retain(|problem| !errors_only || problem.severity == Severity::Error);
         // An alias repeats the same text, and so the same problem.
         shown.dedup_by(|a, b| a.place == b.place && a.message == b.message);
         let more = shown.len().saturating_sub(MAX_SHOWN);

@@ -132,6 +132,8 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("  p: {", "  ¶p.q: { attempts: 1, timeout: 1s }\n  p: {", "cannot name a policy|such as `p-q`"),
     // Fleets.
     ("policy: p", "policy: ¶q", "no policy is called `q`"),
+    ("policy: p", "¶polcy: p", "did you mean `policy`?"),
+    ("policy: p, ", "", ""),
     ("  a: {", "  ¶a b: {", "cannot name a fleet"),
     ("rate: 100/s", "rate: ¶0/s", "offers nothing"),
     ("rate: 100/s", "rate: ¶1e300/s", "10000000/s at most"),
