@@ -15,7 +15,7 @@ const MOST_WIDTH: usize = 120;
 pub fn check(plan: &Plan, width: usize) -> String {
     let width = width.clamp(LEAST_WIDTH, MOST_WIDTH);
     let mut out = String::new();
-    summary(&mut out, plan);
+    summary(&mut out, plan, width);
     out.push('\n');
     out.push_str(&timeline(plan, width));
     out.push('\n');
@@ -58,26 +58,28 @@ pub fn json(loaded: &Loaded) -> serde_json::Value {
     })
 }
 
-fn summary(out: &mut String, plan: &Plan) {
+fn summary(out: &mut String, plan: &Plan, width: usize) {
     let faults = match plan.timeline.len() {
         1 => "1 fault".to_string(),
         n => format!("{n} faults"),
     };
-    let _ = writeln!(out, "{}: {} in full, {faults}, seed {}", plan.name, plan.length, plan.seed);
-    let _ = writeln!(out, "  target   {}", target(plan));
+    put(out, "", &format!("{}: {} in full, {faults}, seed {}", plan.name, plan.length, plan.seed), width);
+    put(out, "  target   ", &target(plan), width);
     for fleet in &plan.fleets {
         let policy = if fleet.policy_name == "inline" { "its own policy" } else { &fleet.policy_name };
-        let _ = writeln!(
-            out,
-            "  fleet    {}: {} clients, {} ({})",
-            fleet.name,
-            fleet.config.clients,
-            offer(arithmetic::offered(&fleet.config)),
-            policy
-        );
+        let offered = offer(arithmetic::offered(&fleet.config));
+        put(out, "  fleet    ", &format!("{}: {} clients, {offered} ({policy})", fleet.name, fleet.config.clients), width);
     }
     if let Some(expect) = &plan.expect {
-        let _ = writeln!(out, "  expects  {}", expect.class.word());
+        put(out, "  expects  ", expect.class.word(), width);
+    }
+}
+
+/// Writes a text behind a head, wrapped to the width; what follows is indented as deep as the head.
+fn put(out: &mut String, head: &str, text: &str, width: usize) {
+    let indent = head.chars().count();
+    for (n, line) in wrap(text, width.saturating_sub(indent)).into_iter().enumerate() {
+        let _ = if n == 0 { writeln!(out, "{head}{line}") } else { writeln!(out, "{:indent$}{line}", "") };
     }
 }
 
@@ -104,7 +106,7 @@ fn offer(offered: Offered) -> String {
     match offered {
         Offered::Rate(rate) => format!("{} operations/s", number(rate)),
         Offered::Burst(operations) => format!("{} operations at once", number(operations)),
-        Offered::Closed { think, .. } if think == 0.0 => "closed load without a pause".into(),
+        Offered::Closed { think: 0.0, .. } => "closed load without a pause".into(),
         Offered::Closed { think, .. } => format!("closed load, {} between operations", Span::from_secs_f64(think)),
     }
 }
@@ -114,14 +116,12 @@ pub fn timeline(plan: &Plan, width: usize) -> String {
     let width = width.clamp(LEAST_WIDTH, MOST_WIDTH);
     let rows = rows(plan);
     let names = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0).clamp(8, 24);
-    let bar = width - names - 4;
+    let bar = width - names - 8;
     let mut out = ruler(plan.length, names, bar);
     for row in &rows {
         let name: String = row.name.chars().take(names).collect();
         let _ = writeln!(out, "  {name:<names$} {}", draw(row, plan.length, bar).trim_end());
-        for line in wrap(&row.note, bar - 2) {
-            let _ = writeln!(out, "  {:<names$}   {line}", "");
-        }
+        put(&mut out, &" ".repeat(names + 5), &row.note, width);
     }
     out
 }
@@ -190,7 +190,7 @@ fn column(at: Timestamp, length: Span, width: usize) -> usize {
 
 /// Moments above their columns, at a step that leaves them room.
 fn ruler(length: Span, names: usize, width: usize) -> String {
-    let mut line = vec![' '; width + 8];
+    let mut line = vec![' '; width + 5];
     let mut free = 0;
     let mut at = Span::ZERO;
     let step = ruler_step(length, width);
@@ -229,10 +229,7 @@ fn worst(out: &mut String, worst: &WorstLoad, width: usize) {
             (Some(total), _) => format!("{} attempts/s", number(total)),
             (None, _) => "as many attempts as the target's speed allows".into(),
         };
-        let line = format!("{}: {}, {attempts}: {total}", load.fleet, offer(load.offered));
-        for (n, line) in wrap(&line, width - 4).into_iter().enumerate() {
-            let _ = writeln!(out, "  {}{line}", if n == 0 { "" } else { "  " });
-        }
+        put(out, &format!("  {}: ", load.fleet), &format!("{}, {attempts}: {total}", offer(load.offered)), width);
     }
     let total =
         worst.attempted.map_or("bounded by the target's speed only".into(), |total| format!("{} attempts/s", number(total)));
@@ -262,9 +259,7 @@ fn rules(out: &mut String, plan: &Plan, width: usize) {
     out.push_str("\nArithmetic\n");
     for rule in rules {
         let mark = if rule.danger { '!' } else { '·' };
-        for (n, line) in wrap(&rule.sentence, width - 4).into_iter().enumerate() {
-            let _ = writeln!(out, "  {} {line}", if n == 0 { mark } else { ' ' });
-        }
+        put(out, &format!("  {mark} "), &rule.sentence, width);
     }
 }
 
@@ -316,7 +311,7 @@ length: 4m
     #[test]
     fn the_timeline_is_drawn_to_scale() {
         let plan = plan_of(PLAN).plan;
-        let drawn = timeline(&plan, 60);
+        let drawn = timeline(&plan, 64);
         let lines: Vec<&str> = drawn.lines().collect();
         // 48 columns for 240 s: five seconds a column.
         assert_eq!(lines[0], "  timeline 0           1m          2m          3m          4m");
@@ -338,7 +333,7 @@ length: 4m
         for want in [
             "p: 4m in full, 2 faults, seed 1",
             "a: 10 operations/s, 3 attempts each: 30 attempts/s",
-            "b: closed load without a pause, attempts without limit: as many attempts as the target's",
+            "b: closed load without a pause, attempts without limit: as many attempts as the target's speed",
             "in all: bounded by the target's speed only",
             "45 in this process: 15 of clients, 30 of the proxy",
             "`a` has no jitter",
