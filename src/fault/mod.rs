@@ -18,7 +18,7 @@ pub use rate_limit::RateLimit;
 pub use refuse::Refuse;
 pub use reset::Reset;
 pub use status::Status;
-pub use timeline::{Phase, Step};
+pub use timeline::{Active, Phase, Step, Timeline};
 
 choice! {
     /// One way to harm traffic.

@@ -33,3 +33,16 @@ pub struct Phase {
     /// The indexes of the steps that act.
     pub steps: Vec<usize>,
 }
+/// scaffold
+pub struct Timeline { steps: Vec<Step> }
+/// scaffold
+#[derive(Clone, Default)]
+pub struct Active;
+#[allow(missing_docs)]
+impl Timeline {
+    pub fn new(steps: Vec<Step>, _seed: u64) -> Self { Self { steps } }
+    pub fn steps(&self) -> &[Step] { &self.steps }
+    pub fn changes(&self) -> Vec<Timestamp> { let mut all: Vec<_> = self.steps.iter().flat_map(|s| [s.from, s.to]).collect(); all.sort(); all.dedup(); all }
+    pub fn active(&self, _now: Timestamp) -> Active { Active }
+    pub fn phases(&self, length: crate::time::Span) -> Vec<Phase> { vec![Phase { name: "steady".into(), from: Timestamp::ZERO, to: Timestamp::ZERO + length, steps: vec![] }] }
+}

@@ -3,3 +3,5 @@
 pub mod config;
 
 pub use config::{Connections, FleetConfig, IdempotencyKey, LateStarts};
+pub mod devices;
+pub use devices::{Command, Devices, Gauges, Output, Setup, Shared, Token};

@@ -26,3 +26,9 @@ record! {
         tier: Tier,
     }
 }
+/// scaffold
+pub struct Budget;
+impl Budget {
+    /// scaffold
+    pub fn new(_config: &BudgetConfig) -> Self { Self }
+}

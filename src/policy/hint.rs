@@ -34,3 +34,5 @@ impl RetryAfter {
         Self::Ignore(Ignore {})
     }
 }
+/// scaffold
+pub fn parse_retry_after(text: &str, _wall_seconds: i64) -> Option<Span> { text.trim().parse().ok().map(Span::from_secs) }
