@@ -4,4 +4,4 @@ pub mod config;
 
 pub use config::{Connections, FleetConfig, IdempotencyKey, LateStarts};
 pub mod devices;
-pub use devices::{Command, Devices, Gauges, Output, Setup, Shared, Token};
+pub use devices::{Command, Devices, Gauges, Output, Send, Setup, Shared, Token};

@@ -5,3 +5,4 @@ pub mod config;
 
 pub use condition::{Bound, Comparison, Condition, Operator};
 pub use config::{Class, Expect, GateConfig, RecoveryConfig, SteadyState, StopConfig};
+pub mod stop;
