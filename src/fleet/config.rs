@@ -66,9 +66,10 @@ record! {
         priority: Option<String>,
         /// When the idempotency key is made.
         idempotency_key: IdempotencyKey = IdempotencyKey::Enqueue,
-    } => |f: &FleetConfig| match f.clients {
-        0 => Err("`clients` must be 1 or more".to_string()),
-        1..=10_000_000 => Ok(()),
+    } => |f: &FleetConfig| match (f.clients, f.outbox) {
+        (0, _) => Err("`clients` must be 1 or more".to_string()),
+        (_, 0) => Err("`outbox` must be 1 or more: an operation on the wire is in it too".to_string()),
+        (1..=10_000_000, _) => Ok(()),
         _ => Err("`clients` can be 10000000 at most".to_string()),
     }
 }

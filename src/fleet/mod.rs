@@ -1,7 +1,19 @@
 //! Clients that share a load shape and a policy.
+//!
+//! [`Devices`] is the machine: clients with an outbox and one connection each. The other files are its parts, and
+//! [`interface`] is what an engine exchanges with it.
 
+mod ceiling;
+mod client;
 pub mod config;
+pub mod devices;
+pub mod interface;
+mod route;
+mod rules;
+mod slab;
+#[cfg(test)]
+mod storm;
 
 pub use config::{Connections, FleetConfig, IdempotencyKey, LateStarts};
-pub mod devices;
-pub use devices::{Command, Devices, Gauges, Output, Send, Setup, Shared, Token};
+pub use devices::Devices;
+pub use interface::{Command, Gauges, Output, Send, Setup, Shared, Token};

@@ -1,5 +1,10 @@
 //! Whether and when to retry: the parts of a policy, each a file. A policy is data; its state lives in the
 //! operation (attempt number, previous wait), the client or the fleet (budget).
+//!
+//! The parts act in this order, which decides outcomes: the outcome is classified, the shape gives a wait, jitter and
+//! clamp shape it, the server's hint raises it, limits and then the budget may refuse it. The retry loop
+//! (`operation`) asks a [`Policy`] only what [`Policy::retries`] and [`Policy::wait`] answer, so that a part can be
+//! added, or made to depend on the class of outcome, without touching the loop.
 
 pub mod backoff;
 pub mod budget;
@@ -7,11 +12,13 @@ pub mod classify;
 pub mod hint;
 
 use crate::config::{At, Node, Problems, Read, Shape, read_text};
+use crate::event::AttemptOutcome;
 use crate::record;
+use crate::rng::{Key, Purpose};
 use crate::time::Span;
 
-pub use backoff::Backoff;
-pub use budget::BudgetConfig;
+pub use backoff::{Backoff, WaitInput};
+pub use budget::{Budget, BudgetConfig};
 pub use classify::RetryOn;
 pub use hint::RetryAfter;
 
@@ -37,10 +44,47 @@ record! {
     } => Policy::check
 }
 
+/// An attempt that failed, as the wait after it depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Failure {
+    /// The number of the attempt within its pass, from 1.
+    pub failed_attempt: u32,
+    /// The backoff before it; none where it was the first.
+    pub previous: Option<Span>,
+    /// What the server asked for.
+    pub hint: Option<Span>,
+}
+
+/// A wait before a retry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The backoff's part, which the next decorrelated wait grows from: a hint must not feed the jitter.
+    pub backoff: Span,
+    /// All of it.
+    pub total: Span,
+}
+
 impl Policy {
+    /// Whether an outcome is retried at all, limits aside.
+    pub fn retries(&self, outcome: AttemptOutcome) -> bool {
+        self.retry_on.iter().any(|class| class.matches(outcome))
+    }
+
+    /// The wait before the retry of a failed attempt. Draws are keyed by that attempt.
+    pub fn wait(&self, failure: Failure, key: Key) -> Wait {
+        let draw = |purpose| key.stream(purpose).unit();
+        let Failure { failed_attempt, previous, hint } = failure;
+        let backoff = self.backoff.wait(WaitInput { failed_attempt, previous, draw: draw(Purpose::Backoff) });
+        let spread = if hint.is_some() { draw(Purpose::HintSpread) } else { 0.0 };
+        Wait { backoff, total: self.retry_after.wait(backoff, hint, spread) }
+    }
+
     fn check(&self) -> Result<(), String> {
         if self.timeout.is_zero() {
             return Err("`timeout` must be longer than nothing".into());
+        }
+        if self.deadline.is_some_and(Span::is_zero) {
+            return Err("`deadline` must be longer than nothing".into());
         }
         if self.attempts == Attempts::Unlimited && self.deadline.is_none() && self.max_elapsed.is_none() {
             return Err("`attempts: unlimited` needs a `deadline` or a `max_elapsed`, or it never ends".into());

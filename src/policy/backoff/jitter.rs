@@ -1,5 +1,10 @@
 //! The random part of a wait.
+//!
+//! A jitter is a function of the wait and of one uniform draw, and so is independent of the shape that it spreads.
+//! Decorrelated jitter is the exception that makes the signature: it looks at the wait before, and caps itself,
+//! because its growth is its own.
 
+use super::WaitInput;
 use crate::time::{Share, Span};
 use crate::{choice, record};
 
@@ -47,4 +52,24 @@ impl Jitter {
     pub const fn none() -> Self {
         Self::None(Plain {})
     }
+}
+
+impl Jitter {
+    /// The wait `v` with its random part, for the draw of `input`. `base` and `cap` are the shape's, for the
+    /// decorrelated form; the others leave capping to the shape.
+    pub fn apply(&self, v: Span, base: Span, cap: Span, input: WaitInput) -> Span {
+        match self {
+            Self::None(_) => v,
+            Self::Full(_) => between(Span::ZERO, v, input.draw),
+            Self::Equal(_) => between(v / 2, v, input.draw),
+            Self::Decorrelated(_) => between(base, input.previous.unwrap_or(base) * 3, input.draw).min(cap),
+            Self::Additive(additive) => v + additive.range.scale(input.draw),
+            Self::Proportional(proportional) => v.scale(1.0 + proportional.share.get() * (2.0 * input.draw - 1.0)),
+        }
+    }
+}
+
+/// U(low, high): exactly `low` at draw 0 and `high` at draw 1.
+fn between(low: Span, high: Span, draw: f64) -> Span {
+    low + (high - low).scale(draw)
 }

@@ -45,7 +45,7 @@ impl Backoff {
     /// The wait before the next attempt.
     pub fn wait(&self, input: WaitInput) -> Span {
         match self {
-            Self::None(_) => Span::ZERO,
+            Self::None(none) => none.wait(),
             Self::Fixed(fixed) => fixed.wait(input),
             Self::Exponential(exponential) => exponential.wait(input),
         }

@@ -1,10 +1,18 @@
 //! No backoff: a retry follows at once.
 
 use crate::record;
+use crate::time::Span;
 
 record! {
     /// Retries at once.
     pub struct NoBackoff {}
+}
+
+impl NoBackoff {
+    /// The wait before the next attempt: none.
+    pub const fn wait(&self) -> Span {
+        Span::ZERO
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,121 @@
+//! What a fleet's machine and an engine exchange: plain data. An engine hands in moments and how attempts ended; it
+//! carries out commands, in their order, and keeps no rule of its own.
+
+use super::FleetConfig;
+use crate::event::{Event, OperationId};
+use crate::pace::Pacer;
+use crate::policy::{Budget, Policy};
+use crate::time::{Span, Timestamp};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What the clients of one fleet in one shard are made from.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The run's seed.
+    pub seed: u64,
+    /// The fleet's number in the plan.
+    pub fleet: u16,
+    /// How its clients retry.
+    pub policy: Policy,
+    /// The rest of what the plan says of it.
+    pub config: FleetConfig,
+    /// This shard's clients, by their numbers over all shards.
+    pub clients: Range<u32>,
+    /// What moments are rounded up to.
+    pub grain: Span,
+    /// Nothing is offered at or after this.
+    pub end: Timestamp,
+    /// How often each route is taken, against the others; empty for one route.
+    pub route_weights: Vec<f64>,
+    /// What it shares with other shards.
+    pub shared: Shared,
+}
+
+/// State that shards share.
+#[derive(Clone, Debug, Default)]
+pub struct Shared {
+    /// The fleet's retry budget, where its tier is `fleet`; without one the shard makes its own.
+    pub budget: Option<Arc<Budget>>,
+    /// The ceiling on attempts per second.
+    pub ceiling: Option<Arc<Pacer>>,
+}
+
+/// Names what a wake-up is for. A token whose reason has gone is ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token(pub(super) Reason);
+
+/// Why a wake-up was asked for. Clients and operations by their place in the shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// A client's next operation is due.
+    Arrival(u32),
+    /// An operation's wait, or its attempt's time, is over.
+    Operation { slot: u32, generation: u32 },
+    /// The ceiling lets another attempt through.
+    Ceiling,
+}
+
+/// What an engine has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Put this attempt on its client's wire.
+    Send(Send),
+    /// The attempt on this client's wire was given up: close that connection. A [`Command::Send`] for the same client
+    /// may follow at once.
+    Cancel {
+        /// The client.
+        client: u32,
+    },
+    /// Call [`Devices::wake`](super::Devices::wake) at this moment, or as soon after it as possible.
+    Wake {
+        /// When.
+        at: Timestamp,
+        /// What to say.
+        token: Token,
+    },
+}
+
+/// An attempt to put on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Send {
+    /// On whose connection.
+    pub client: u32,
+    /// Of which operation.
+    pub operation: OperationId,
+    /// Its number in the operation, from 1, across passes.
+    pub attempt: u32,
+    /// Which of the target's routes it takes: the same for every attempt of an operation.
+    pub route: u16,
+    /// When the machine will give it up. For information: the machine asks for that wake-up itself.
+    pub timeout_at: Timestamp,
+    /// What deduplication goes by.
+    pub idempotency_key: u128,
+    /// The operation's intended start.
+    pub enqueued_at: Timestamp,
+}
+
+/// Where a machine writes to. The caller drains and reuses it, so that the hot path allocates nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Output {
+    /// To be carried out in this order.
+    pub commands: Vec<Command>,
+    /// To be recorded in this order.
+    pub events: Vec<Event>,
+}
+
+/// What a fleet holds at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gauges {
+    /// Attempts on the wire.
+    pub in_flight: u64,
+    /// Operations offered and not finished.
+    pub backlog: u64,
+    /// Time since the intended start of the operation that was offered first of those. Exact as long as the
+    /// generator keeps time; off by its lag where it does not.
+    pub oldest_age: Span,
+    /// Of them, those past attempt 3.
+    pub deep_retries: u64,
+    /// Of them, those past their deadline.
+    pub late: u64,
+}

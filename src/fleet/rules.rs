@@ -1,0 +1,171 @@
+//! What stays the same for a fleet while it runs: its plan, and what follows from it for one operation. Kept apart from
+//! the state, so that the state can be changed while the rules are read.
+
+use super::config::{IdempotencyKey, LateStarts};
+use super::interface::{Send, Setup};
+use super::route::Routes;
+use super::slab::{Entry, Held};
+use crate::config::At;
+use crate::event::{OperationId, OperationOutcome};
+use crate::load::{Crowd, Load, Next, Step};
+use crate::operation::{Attempt, Terms, on_grid};
+use crate::policy::budget::Tier;
+use crate::policy::{Budget, Policy};
+use crate::rng::{Key, Purpose};
+use crate::time::{Span, Timestamp};
+use std::sync::Arc;
+
+/// How late a generator may be before a start counts as late; a timer is never on time to the nanosecond.
+const LATE_AFTER: Span = Span::from_millis(5);
+
+/// The rules of one fleet in one shard. Clients are named by their place in the shard.
+#[derive(Debug)]
+pub(super) struct Rules {
+    seed: u64,
+    fleet: u16,
+    first_client: u32,
+    policy: Policy,
+    load: Load,
+    crowd: Crowd,
+    late_starts: LateStarts,
+    idempotency_key: IdempotencyKey,
+    /// The most operations one client may hold.
+    pub(super) outbox: u32,
+    grain: Span,
+    end: Timestamp,
+    routes: Routes,
+    shared_budget: Option<Arc<Budget>>,
+    budgets: Vec<Budget>,
+}
+
+impl Rules {
+    pub(super) fn new(setup: Setup) -> Self {
+        let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared } = setup;
+        let (mut shared_budget, mut budgets) = (None, Vec::new());
+        if let Some(At { value: budget, .. }) = &policy.budget {
+            match budget.tier {
+                Tier::Fleet => shared_budget = shared.budget.or_else(|| Some(Arc::new(Budget::new(budget)))),
+                Tier::Client => budgets = clients.clone().map(|_| Budget::new(budget)).collect(),
+            }
+        }
+        Self {
+            seed,
+            fleet,
+            first_client: clients.start,
+            policy,
+            crowd: Crowd::new(seed, fleet, config.clients),
+            load: config.load,
+            late_starts: config.late_starts,
+            idempotency_key: config.idempotency_key,
+            outbox: config.outbox,
+            grain,
+            end,
+            routes: Routes::new(&route_weights),
+            shared_budget,
+            budgets,
+        }
+    }
+
+    /// Whether a client's next operation starts when its last one has ended.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.load.is_closed()
+    }
+
+    /// A moment to wait for.
+    pub(super) fn on_grid(&self, at: Timestamp) -> Timestamp {
+        on_grid(at, self.grain)
+    }
+
+    /// A client's number over all shards.
+    pub(super) const fn number_of(&self, client: u32) -> u32 {
+        self.first_client + client
+    }
+
+    /// A client's place in the shard; of another shard's client, a place that is not there.
+    pub(super) const fn place_of(&self, number: u32) -> u32 {
+        number.wrapping_sub(self.first_client)
+    }
+
+    /// The name of an operation.
+    pub(super) const fn id(&self, client: u32, number: u64) -> OperationId {
+        OperationId { fleet: self.fleet, client: self.number_of(client), number }
+    }
+
+    /// What an operation is run by.
+    pub(super) fn terms(&self, client: u32, number: u64) -> Terms<'_> {
+        let budget = self.shared_budget.as_deref().or_else(|| self.budgets.get(client as usize));
+        Terms { policy: &self.policy, budget, grain: self.grain, key: self.key(client, number, 0) }
+    }
+
+    /// The intended start of a client's operation, given that of the one before and when that one ended;
+    /// [`Timestamp::NEVER`] where there is none, or none yet.
+    pub(super) fn next_start(&self, client: u32, number: u64, previous: Timestamp, ended: Option<Timestamp>) -> Timestamp {
+        let step = Step { client: self.number_of(client), number, previous, ended };
+        match self.load.next(&self.crowd, step, self.end) {
+            Next::At(at) => at,
+            Next::WhenItEnds | Next::Never => Timestamp::NEVER,
+        }
+    }
+
+    /// Whether an operation that is offered now is dropped at once. A busy client makes it late by any delay beyond
+    /// what the plan allows; a generator must be late by more than a timer's noise.
+    pub(super) fn drops(&self, intended: Timestamp, is_busy: bool, now: Timestamp) -> bool {
+        let allowed = match &self.late_starts {
+            LateStarts::Queue(_) => return false,
+            LateStarts::Drop(_) => Span::ZERO,
+            LateStarts::BoundedCatchup(bound) => bound.within,
+        };
+        if is_busy { self.on_grid(intended + allowed) <= now } else { self.is_behind(intended + allowed.max(LATE_AFTER), now) }
+    }
+
+    /// When an operation that waits in an outbox leaves it unsent, and how.
+    pub(super) fn gives_up(&self, entry: &Entry) -> Option<(Timestamp, OperationOutcome)> {
+        let operation = &entry.operation;
+        let fails = operation.expires(&self.terms(entry.client, entry.number)).map(|at| (at, OperationOutcome::Failed));
+        let drops = match &self.late_starts {
+            LateStarts::BoundedCatchup(bound) if operation.attempts() == 0 && entry.held != Held::No => {
+                Some((self.on_grid(operation.intended() + bound.within), OperationOutcome::Dropped))
+            }
+            _ => None,
+        };
+        // At one moment the deadline comes first: the operation would have failed had it been started.
+        [fails, drops].into_iter().flatten().min_by_key(|(at, _)| *at)
+    }
+
+    /// How late a first attempt that is sent now starts; none where it is on time, or only the ceiling held it back.
+    pub(super) fn late_start(&self, intended: Timestamp, held: Held, now: Timestamp) -> Option<Span> {
+        let is_late = match held {
+            Held::No => self.is_behind(intended + LATE_AFTER, now),
+            Held::Busy => self.is_behind(intended, now),
+            Held::Ceiling => false,
+        };
+        is_late.then(|| now.since(intended))
+    }
+
+    /// The attempt as it goes to the engine.
+    pub(super) fn send(&self, entry: &Entry, attempt: Attempt) -> Send {
+        let (client, number) = (entry.client, entry.number);
+        let attempt_of_key = match self.idempotency_key {
+            IdempotencyKey::Enqueue => 0,
+            IdempotencyKey::Attempt => attempt.number,
+        };
+        let mut draws = self.key(client, number, attempt_of_key).stream(Purpose::IdempotencyKey);
+        Send {
+            client: self.number_of(client),
+            operation: self.id(client, number),
+            attempt: attempt.number,
+            route: self.routes.pick(self.key(client, number, 0)),
+            timeout_at: attempt.timeout_at,
+            idempotency_key: u128::from(draws.bits()) << 64 | u128::from(draws.bits()),
+            enqueued_at: entry.operation.intended(),
+        }
+    }
+
+    fn is_behind(&self, at: Timestamp, now: Timestamp) -> bool {
+        now > self.on_grid(at)
+    }
+
+    fn key(&self, client: u32, operation: u64, attempt: u32) -> Key {
+        Key { seed: self.seed, fleet: u32::from(self.fleet), client: self.number_of(client), operation, attempt }
+    }
+}

@@ -1,0 +1,243 @@
+//! The operations that a shard of a fleet holds, in one vector, with the lists that run through them.
+//!
+//! Two lists are threaded through the entries, so that neither allocates: each client's operations that are ready to be
+//! sent, first come first served, and all operations in the order of their offers. Both are doubly linked because
+//! an operation can leave from the middle, at its deadline. A generation per entry makes stale tokens harmless.
+
+use crate::operation::Operation;
+use crate::time::Timestamp;
+
+/// No entry.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Where an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Nowhere: the entry is free.
+    Free,
+    /// In its client's outbox, to be sent when the connection is free.
+    Ready,
+    /// Waiting for its next attempt.
+    Backoff,
+    /// On its client's wire.
+    Wire,
+}
+
+/// What of the plan kept an operation from being sent when it became ready.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// Nothing.
+    No,
+    /// The ceiling on attempts.
+    Ceiling,
+    /// Its client was busy.
+    Busy,
+}
+
+/// A neighbour on either side in a list.
+#[derive(Clone, Copy, Debug)]
+struct Links {
+    before: u32,
+    after: u32,
+}
+
+const UNLINKED: Links = Links { before: NONE, after: NONE };
+
+/// An operation with all that the shard knows of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    /// The retry loop's part.
+    pub(super) operation: Operation,
+    /// Its number at its client.
+    pub(super) number: u64,
+    /// On the wire: when it was sent. Else: when the policy wants it sent.
+    pub(super) since: Timestamp,
+    /// Its client's place in the shard.
+    pub(super) client: u32,
+    generation: u32,
+    ready: Links,
+    held_links: Links,
+    /// Where it is.
+    pub(super) place: Place,
+    /// What held it back since it became ready.
+    pub(super) held: Held,
+}
+
+/// The head and tail of a list.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List {
+    /// The first entry, or [`NONE`].
+    pub(super) first: u32,
+    last: u32,
+}
+
+impl List {
+    pub(super) const EMPTY: Self = Self { first: NONE, last: NONE };
+
+    pub(super) const fn is_empty(self) -> bool {
+        self.first == NONE
+    }
+}
+
+/// The entries.
+#[derive(Debug)]
+pub(super) struct Slab {
+    entries: Vec<Entry>,
+    free: u32,
+    held: List,
+    len: u64,
+}
+
+impl Slab {
+    pub(super) const fn new() -> Self {
+        Self { entries: Vec::new(), free: NONE, held: List::EMPTY, len: 0 }
+    }
+
+    /// How many operations are held.
+    pub(super) const fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(super) fn get(&self, slot: u32) -> &Entry {
+        &self.entries[slot as usize]
+    }
+
+    pub(super) fn get_mut(&mut self, slot: u32) -> &mut Entry {
+        &mut self.entries[slot as usize]
+    }
+
+    /// Takes in an operation, as the last of all that are held.
+    pub(super) fn insert(&mut self, client: u32, number: u64, operation: Operation) -> u32 {
+        let since = operation.intended();
+        let place = Place::Ready;
+        let fresh = Entry {
+            operation,
+            number,
+            since,
+            client,
+            generation: 0,
+            ready: UNLINKED,
+            held_links: UNLINKED,
+            place,
+            held: Held::No,
+        };
+        let slot = if self.free == NONE {
+            self.entries.push(fresh);
+            u32::try_from(self.entries.len() - 1).expect("ten million clients with an outbox each do not fit into memory first")
+        } else {
+            let slot = self.free;
+            let entry = self.get_mut(slot);
+            let (generation, free) = (entry.generation, entry.ready.after);
+            *entry = Entry { generation, ..fresh };
+            self.free = free;
+            slot
+        };
+        let mut held = self.held;
+        self.append(&mut held, slot, |entry| &mut entry.held_links);
+        self.held = held;
+        self.len += 1;
+        slot
+    }
+
+    /// Lets go of an operation that is in no client's outbox.
+    pub(super) fn remove(&mut self, slot: u32) {
+        let mut held = self.held;
+        self.unlink(&mut held, slot, |entry| &mut entry.held_links);
+        self.held = held;
+        let free = self.free;
+        let entry = self.get_mut(slot);
+        entry.place = Place::Free;
+        entry.generation = entry.generation.wrapping_add(1);
+        entry.ready.after = free;
+        self.free = slot;
+        self.len -= 1;
+    }
+
+    /// Moves an operation to another place; tokens for the old one become stale. Returns the new generation.
+    pub(super) fn put(&mut self, slot: u32, place: Place, since: Timestamp) -> u32 {
+        let entry = self.get_mut(slot);
+        entry.place = place;
+        entry.since = since;
+        entry.generation = entry.generation.wrapping_add(1);
+        entry.generation
+    }
+
+    /// Whether a token of this generation still means something.
+    pub(super) fn is_current(&self, slot: u32, generation: u32) -> bool {
+        self.entries.get(slot as usize).is_some_and(|e| e.generation == generation && e.place != Place::Free)
+    }
+
+    /// Appends to a client's outbox.
+    pub(super) fn push_ready(&mut self, outbox: &mut List, slot: u32) {
+        self.append(outbox, slot, |entry| &mut entry.ready);
+    }
+
+    /// Takes out of a client's outbox.
+    pub(super) fn take_ready(&mut self, outbox: &mut List, slot: u32) {
+        self.unlink(outbox, slot, |entry| &mut entry.ready);
+    }
+
+    /// The operations that are held, in the order of their offers.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = (u32, &Entry)> {
+        let step = move |slot: u32| (slot != NONE).then(|| (slot, self.get(slot)));
+        std::iter::successors(step(self.held.first), move |(_, entry)| step(entry.held_links.after))
+    }
+
+    fn append(&mut self, list: &mut List, slot: u32, links: fn(&mut Entry) -> &mut Links) {
+        *links(self.get_mut(slot)) = Links { before: list.last, after: NONE };
+        match list.last {
+            NONE => list.first = slot,
+            last => links(self.get_mut(last)).after = slot,
+        }
+        list.last = slot;
+    }
+
+    fn unlink(&mut self, list: &mut List, slot: u32, links: fn(&mut Entry) -> &mut Links) {
+        let Links { before, after } = std::mem::replace(links(self.get_mut(slot)), UNLINKED);
+        match before {
+            NONE => list.first = after,
+            before => links(self.get_mut(before)).after = after,
+        }
+        match after {
+            NONE => list.last = before,
+            after => links(self.get_mut(after)).before = before,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_small() {
+        assert!(size_of::<Entry>() <= 88, "{}", size_of::<Entry>());
+    }
+
+    #[test]
+    fn places_are_reused_and_old_tokens_die() {
+        let mut slab = Slab::new();
+        let a = slab.insert(0, 0, Operation::new(Timestamp(1)));
+        let generation = slab.put(a, Place::Backoff, Timestamp(5));
+        assert!(slab.is_current(a, generation));
+        slab.remove(a);
+        assert!(!slab.is_current(a, generation) && !slab.is_current(a, generation + 1));
+        let b = slab.insert(0, 1, Operation::new(Timestamp(2)));
+        assert_eq!((a, slab.len()), (b, 1));
+        assert!(!slab.is_current(b, generation));
+    }
+
+    #[test]
+    fn lists_keep_their_order_when_one_leaves_from_the_middle() {
+        let mut slab = Slab::new();
+        let mut outbox = List::EMPTY;
+        let slots: Vec<u32> = (0..5).map(|n| slab.insert(0, n, Operation::new(Timestamp(n)))).collect();
+        slots.iter().for_each(|&s| slab.push_ready(&mut outbox, s));
+        for (leaving, want) in [(2, vec![0, 1, 3, 4]), (0, vec![1, 3, 4]), (4, vec![1, 3])] {
+            slab.take_ready(&mut outbox, slots[leaving]);
+            slab.remove(slots[leaving]);
+            assert_eq!(slab.in_order().map(|(_, e)| e.number).collect::<Vec<_>>(), want);
+            assert_eq!(slab.get(outbox.first).number, want[0]);
+        }
+    }
+}
