@@ -1,5 +1,6 @@
 //! Requests are answered with a status.
 
+use super::{Dice, Effect};
 use crate::record;
 use crate::time::{Share, Span};
 
@@ -17,7 +18,38 @@ record! {
     } => |s: &Status| check_status(s.code)
 }
 
+impl Status {
+    pub(super) fn effect(&self, dice: Dice) -> Effect {
+        if !dice.strikes(self.share) {
+            return Effect::Pass;
+        }
+        Effect::Answer { status: self.code, retry_after: self.retry_after, body: self.body.clone() }
+    }
+}
+
 /// A final status that a proxy may answer with.
 pub(crate) fn check_status(code: u16) -> Result<(), String> {
     if (200..=599).contains(&code) { Ok(()) } else { Err(format!("{code} is not a status of an answer: expected 200 to 599")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Request;
+    use super::*;
+
+    #[test]
+    fn it_answers_what_it_strikes() {
+        let dice = Request::ours(0, 1, 1).dice(1, 0);
+        let with = |share| Status { code: 503, retry_after: Some(Span::from_secs(2)), body: "down".into(), share };
+        let answer = Effect::Answer { status: 503, retry_after: Some(Span::from_secs(2)), body: "down".into() };
+        assert_eq!(with(Share::ALL).effect(dice), answer);
+        assert_eq!(with(Share::default()).effect(dice), Effect::Pass);
+    }
+
+    #[test]
+    fn a_status_is_a_final_one() {
+        assert!(check_status(200).is_ok() && check_status(599).is_ok());
+        assert!(check_status(101).unwrap_err().contains("200 to 599"));
+        assert!(check_status(600).is_err());
+    }
 }

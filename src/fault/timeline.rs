@@ -1,8 +1,10 @@
 //! The timeline: which faults act when, and the phases that they cut a run into.
 
-use super::Fault;
+use super::rate_limit::Bucket;
+use super::{Active, Fault};
 use crate::config::Place;
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
+use std::sync::Arc;
 
 /// A fault at a time for a duration.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +23,13 @@ pub struct Step {
     pub place: Place,
 }
 
+impl Step {
+    /// Whether it acts at a moment: from its start, included, to its end, excluded.
+    fn acts(&self, now: Timestamp) -> bool {
+        self.from <= now && now < self.to
+    }
+}
+
 /// A stretch of the run between two changes of the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
@@ -33,16 +42,189 @@ pub struct Phase {
     /// The indexes of the steps that act.
     pub steps: Vec<usize>,
 }
-/// scaffold
-pub struct Timeline { steps: Vec<Step> }
-/// scaffold
-#[derive(Clone, Default)]
-pub struct Active;
-#[allow(missing_docs)]
+
+/// A step that ended or began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transition {
+    /// It acts no longer.
+    Ended(usize),
+    /// It acts now.
+    Began(usize),
+}
+
+/// The faults of a run, in the order of the plan.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    shared: Arc<Shared>,
+}
+
+/// What a timeline and its snapshots share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) steps: Vec<Step>,
+    pub(super) seed: u64,
+    /// By step; only rate limits have one.
+    pub(super) buckets: Vec<Option<Bucket>>,
+}
+
 impl Timeline {
-    pub fn new(steps: Vec<Step>, _seed: u64) -> Self { Self { steps } }
-    pub fn steps(&self) -> &[Step] { &self.steps }
-    pub fn changes(&self) -> Vec<Timestamp> { let mut all: Vec<_> = self.steps.iter().flat_map(|s| [s.from, s.to]).collect(); all.sort(); all.dedup(); all }
-    pub fn active(&self, _now: Timestamp) -> Active { Active }
-    pub fn phases(&self, length: crate::time::Span) -> Vec<Phase> { vec![Phase { name: "steady".into(), from: Timestamp::ZERO, to: Timestamp::ZERO + length, steps: vec![] }] }
+    /// The timeline of a plan's steps; `seed` is the run's. Rate limits start with a full bucket.
+    pub fn new(steps: Vec<Step>, seed: u64) -> Self {
+        let bucket = |step: &Step| match &step.fault {
+            Fault::RateLimit(limit) => Some(limit.bucket()),
+            _ => None,
+        };
+        let buckets = steps.iter().map(bucket).collect();
+        Self { shared: Arc::new(Shared { steps, seed, buckets }) }
+    }
+
+    /// The steps, in the order of the plan.
+    pub fn steps(&self) -> &[Step] {
+        &self.shared.steps
+    }
+
+    /// The moments at which what acts changes, in order, each once.
+    pub fn changes(&self) -> Vec<Timestamp> {
+        let lasting = self.steps().iter().filter(|step| step.from < step.to);
+        let mut moments: Vec<Timestamp> = lasting.flat_map(|step| [step.from, step.to]).collect();
+        moments.sort_unstable();
+        moments.dedup();
+        moments
+    }
+
+    /// What acts at a moment. What ends at that moment no longer does, what begins at it does.
+    pub fn active(&self, now: Timestamp) -> Active {
+        self.snapshot(|step| step.acts(now))
+    }
+
+    /// Nothing acts.
+    pub fn nothing(&self) -> Active {
+        self.snapshot(|_| false)
+    }
+
+    /// What changed from one snapshot to another: ends first, each in the order of the plan.
+    pub fn transitions(before: &Active, after: &Active) -> Vec<Transition> {
+        let ended = before.steps().iter().filter(|&&step| !after.contains(step)).map(|&step| Transition::Ended(step));
+        let began = after.steps().iter().filter(|&&step| !before.contains(step)).map(|&step| Transition::Began(step));
+        ended.chain(began).collect()
+    }
+
+    /// The phases of a run of this length: gapless from its start to its end, cut where what acts changes.
+    pub fn phases(&self, length: Span) -> Vec<Phase> {
+        let end = Timestamp::ZERO + length;
+        let mut cuts = self.changes();
+        cuts.retain(|&cut| Timestamp::ZERO < cut && cut < end);
+        cuts.insert(0, Timestamp::ZERO);
+        cuts.push(end);
+        cuts.windows(2).filter(|cut| cut[0] < cut[1]).map(|cut| self.phase(cut[0], cut[1])).collect()
+    }
+
+    fn phase(&self, from: Timestamp, to: Timestamp) -> Phase {
+        let steps = self.active(from).steps().to_vec();
+        let name = if steps.is_empty() { self.quiet_name(from) } else { self.joined(|index, _| steps.contains(&index)) };
+        Phase { name, from, to, steps }
+    }
+
+    /// The name of a stretch without faults: after those that ended last, if any has.
+    fn quiet_name(&self, from: Timestamp) -> String {
+        let past = self.steps().iter().filter(|step| step.from < step.to && step.to <= from);
+        match past.map(|step| step.to).max() {
+            None => "steady".to_string(),
+            Some(last) => format!("after {}", self.joined(|_, step| step.from < step.to && step.to == last)),
+        }
+    }
+
+    fn joined(&self, belongs: impl Fn(usize, &Step) -> bool) -> String {
+        let steps = self.steps().iter().enumerate().filter(|(index, step)| belongs(*index, step));
+        steps.map(|(_, step)| step.name.as_str()).collect::<Vec<_>>().join("+")
+    }
+
+    fn snapshot(&self, acts: impl Fn(&Step) -> bool) -> Active {
+        let steps = self.steps().iter().enumerate().filter(|(_, step)| acts(step)).map(|(index, _)| index);
+        Active::new(self.shared.clone(), steps.collect())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::super::*;
+    use super::*;
+    use crate::time::{Rate, Share};
+
+    pub(crate) fn at(seconds: u64) -> Timestamp {
+        Timestamp::ZERO + Span::from_secs(seconds)
+    }
+
+    pub(crate) fn step(name: &str, from: u64, to: u64, fault: Fault) -> Step {
+        Step { name: name.into(), from: at(from), to: at(to), fault, fleets: None, place: Place::default() }
+    }
+
+    /// A fault by a word and a number.
+    pub(crate) fn fault(text: &str) -> Fault {
+        let (word, number) = text.split_once(' ').unwrap_or((text, "0"));
+        let number: u64 = number.parse().unwrap();
+        let (none, all) = (Share::default(), Share::ALL);
+        match word {
+            "refuse" => Fault::Refuse(Refuse {}),
+            "hang" => Fault::Hang(Hang { release: false }),
+            "hang-release" => Fault::Hang(Hang { release: true }),
+            "blackhole" => Fault::Blackhole(Blackhole { share: all, release: false }),
+            "blackhole-release" => Fault::Blackhole(Blackhole { share: all, release: true }),
+            "blackhole-half" => Fault::Blackhole(Blackhole { share: Share::new(0.5).unwrap(), release: false }),
+            "reset" => Fault::Reset(Reset { share: all }),
+            "reset-half" => Fault::Reset(Reset { share: Share::new(0.5).unwrap() }),
+            "latency" => Fault::Latency(Latency { add: Span::from_millis(number), jitter: Span::ZERO, share: all }),
+            "status" => Fault::Status(Status { code: number as u16, retry_after: None, body: String::new(), share: all }),
+            "status-none" => Fault::Status(Status { code: 503, retry_after: None, body: String::new(), share: none }),
+            "limit" => Fault::RateLimit(RateLimit {
+                rate: Rate::per_second(number as f64).unwrap(),
+                burst: 1,
+                retry_after: Some(Span::from_millis(1_500)),
+            }),
+            _ => panic!("no fault `{text}`"),
+        }
+    }
+
+    fn timeline(steps: &[(&str, u64, u64)]) -> Timeline {
+        Timeline::new(steps.iter().map(|(name, from, to)| step(name, *from, *to, fault("hang"))).collect(), 1)
+    }
+
+    fn names(timeline: &Timeline, length: u64) -> Vec<String> {
+        let phases = timeline.phases(Span::from_secs(length));
+        assert_eq!(phases.first().map(|p| p.from), Some(Timestamp::ZERO));
+        assert_eq!(phases.last().map(|p| p.to), Some(at(length)));
+        assert!(phases.windows(2).all(|p| p[0].to == p[1].from), "gapless");
+        phases.iter().map(|p| format!("{} {}", p.name, Span(p.to.0))).collect()
+    }
+
+    #[test]
+    fn phases_are_named_after_what_acts_or_what_ended_last() {
+        assert_eq!(names(&timeline(&[]), 10), ["steady 10s"]);
+        assert_eq!(names(&timeline(&[("a", 2, 4)]), 10), ["steady 2s", "a 4s", "after a 10s"]);
+        assert_eq!(names(&timeline(&[("a", 0, 4)]), 10), ["a 4s", "after a 10s"]);
+        assert_eq!(names(&timeline(&[("a", 2, 10)]), 10), ["steady 2s", "a 10s"]);
+        assert_eq!(names(&timeline(&[("a", 2, 6), ("b", 4, 8)]), 10), ["steady 2s", "a 4s", "a+b 6s", "b 8s", "after b 10s"]);
+        assert_eq!(names(&timeline(&[("b", 6, 8), ("a", 2, 4)]), 10), ["steady 2s", "a 4s", "after a 6s", "b 8s", "after b 10s"]);
+        assert_eq!(names(&timeline(&[("a", 2, 4), ("b", 2, 4)]), 10), ["steady 2s", "a+b 4s", "after a+b 10s"]);
+    }
+
+    #[test]
+    fn what_reaches_beyond_the_run_is_cut_and_what_takes_no_time_never_acts() {
+        assert_eq!(names(&timeline(&[("a", 2, 99), ("b", 50, 60)]), 10), ["steady 2s", "a 10s"]);
+        assert_eq!(names(&timeline(&[("a", 5, 5)]), 10), ["steady 10s"]);
+        assert!(timeline(&[("a", 5, 5)]).changes().is_empty());
+        assert!(timeline(&[]).phases(Span::ZERO).is_empty());
+    }
+
+    #[test]
+    fn at_one_instant_ends_come_before_starts() {
+        let timeline = timeline(&[("b", 4, 6), ("a", 2, 4)]);
+        assert_eq!(timeline.changes(), [at(2), at(4), at(6)]);
+        assert_eq!(timeline.active(at(3)).steps(), [1]);
+        assert_eq!(timeline.active(at(4)).steps(), [0]);
+        assert!(timeline.active(at(6)).is_empty());
+        let changed = Timeline::transitions(&timeline.active(at(3)), &timeline.active(at(4)));
+        assert_eq!(changed, [Transition::Ended(1), Transition::Began(0)]);
+        assert!(timeline.nothing().is_empty());
+    }
 }

@@ -1,20 +1,185 @@
-//! scaffold
-#![allow(missing_docs)]
-use crate::engine::live::clock::Clock;
+//! The fault proxy between clients and target.
+//!
+//! Owns the sockets and carries out what [`crate::fault`] decides; leaves to others when which fault acts (the engine
+//! calls [`Proxy::apply`]) and what harm that is (`fault`). It relays HTTP/1.1 byte for byte and understands only where
+//! a message ends. One port per fleet, so that a fault's scope needs no header; on it one listener per shard
+//! (SO_REUSEPORT), so that a client and its proxy connection mostly share nothing with other threads.
+//!
+//! Nothing here blocks on a connection: a snapshot is swapped atomically, every new request is judged by it from that
+//! moment, and every live connection is woken to meet it. What a client sees of the upstream is what it would see
+//! directly, with one exception: where the upstream refuses or cannot be reached, the client is connected already,
+//! and its connection is reset.
+
+mod accept;
+mod answer;
+mod body;
+mod connection;
+mod control;
+mod exchange;
+mod http;
+mod hub;
+mod io;
+mod listen;
+#[cfg(test)]
+mod tests;
+mod upstream;
+
+pub use upstream::{Resolve, Upstream};
+
+use super::clock::Clock;
 use crate::fault::{Active, Timeline};
-use std::net::SocketAddr;
-use std::sync::Arc;
-pub struct Upstream { pub dial: Arc<dyn Fn() -> Result<SocketAddr, String> + Send + Sync>, pub tls: Option<(Arc<rustls::ClientConfig>, rustls_pki_types::ServerName<'static>)> }
-pub struct Proxy { upstream: Upstream }
+use accept::Door;
+use control::Control;
+use hub::Hub;
+use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// Why there is no proxy.
 #[derive(Debug, thiserror::Error)]
-#[error("the proxy cannot listen: {0}")]
-pub struct ProxyError(String);
+pub enum ProxyError {
+    /// No port, or no listener on it.
+    #[error("the proxy cannot listen on a loopback port: {0}. Is `ulimit -n` large enough, and may this user open sockets?")]
+    Listen(#[source] std::io::Error),
+}
+
+/// What a proxy is made from.
+pub struct ProxySetup {
+    /// The faults of the run. None of them acts until [`Proxy::apply`] says so.
+    pub timeline: Timeline,
+    /// How many fleets: each gets a port of its own.
+    pub fleets: u16,
+    /// How many shards will call [`Proxy::serve`].
+    pub shards: usize,
+    /// Where requests go.
+    pub upstream: Upstream,
+    /// The run's clock, for rate limits.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The proxy. Shared by all threads through an `Arc`.
+pub struct Proxy {
+    control: Arc<Control>,
+    nothing: Active,
+    upstream: Upstream,
+    ports: Vec<listen::Port>,
+    backlog: u32,
+    backlog_notice: Option<String>,
+    /// By shard and fleet: listeners that wait for their shard to serve.
+    waiting: Mutex<Vec<Vec<TcpListener>>>,
+}
+
 impl Proxy {
-    pub fn bind(_timeline: Arc<Timeline>, _fleets: usize, _shards: usize, upstream: Upstream, _clock: Arc<dyn Clock>) -> Result<Proxy, ProxyError> { Ok(Self { upstream }) }
-    pub fn addr(&self, _fleet: u16) -> SocketAddr { (self.upstream.dial)().expect("scaffold") }
-    pub async fn serve(self: Arc<Self>, _shard: usize) {}
-    pub fn apply(&self, _active: Active) {}
-    pub fn touched(&self, _step: usize) -> u64 { 0 }
-    pub fn clear(&self) -> bool { true }
-    pub fn notices(&self) -> Vec<String> { vec![] }
+    /// Reserves a loopback port for each fleet and opens its listeners. Clients may connect from here on; they are
+    /// served once their shard is.
+    ///
+    /// # Errors
+    /// When the kernel gives no socket.
+    pub fn bind(setup: ProxySetup) -> Result<Self, ProxyError> {
+        let ProxySetup { timeline, fleets, shards, upstream, clock } = setup;
+        let (backlog, backlog_notice) = listen::backlog();
+        let ports: Vec<_> = (0..fleets).map(|_| listen::Port::reserve()).collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
+        let listeners = || ports.iter().map(|port| listen::open(port.addr, backlog)).collect::<Result<_, _>>();
+        let waiting: Vec<_> = (0..shards).map(|_| listeners()).collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
+        let nothing = timeline.nothing();
+        let control = Control::new(clock, nothing.clone(), timeline.steps().len(), ports.len(), shards);
+        Ok(Self { control: Arc::new(control), nothing, upstream, ports, backlog, backlog_notice, waiting: Mutex::new(waiting) })
+    }
+
+    /// Where the clients of a fleet connect.
+    ///
+    /// # Panics
+    /// For a fleet that the proxy was not bound for.
+    pub fn addr(&self, fleet: u16) -> SocketAddr {
+        self.ports[usize::from(fleet)].addr
+    }
+
+    /// Serves one shard's listeners and connections, until it is dropped; that closes them all. To run inside a
+    /// `LocalSet` on the shard's current_thread runtime, once per shard; a second call for a shard serves nothing.
+    pub async fn serve(self: Arc<Self>, shard: usize) {
+        let hub = Rc::new(Hub::new(self.control.clone()));
+        let _closing = Closing(hub.clone());
+        self.open_doors(shard, &hub);
+        let mut changes = self.control.installed.subscribe();
+        loop {
+            hub.refresh();
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Puts a snapshot in force: every request that comes from now on is judged by it, and live connections meet what
+    /// it begins as soon as their threads run. Never waits; from any thread.
+    pub fn apply(&self, active: Active) {
+        self.control.install(active);
+    }
+
+    /// Removes every fault. True when nothing is in force any more, which only another `apply` at the same time can
+    /// prevent. Listeners that were closed open within a moment: see [`Proxy::settled`].
+    pub fn clear(&self) -> bool {
+        self.apply(self.nothing.clone());
+        self.control.installed.borrow().active.is_empty()
+    }
+
+    /// Waits until every listener has carried out what is in force: closed, or open again. False if that took longer
+    /// than `within`.
+    pub async fn settled(&self, within: Duration) -> bool {
+        tokio::time::timeout(within, self.control.settled()).await.is_ok()
+    }
+
+    /// How many requests and connections a step of the timeline has touched.
+    pub fn touched(&self, step: usize) -> u64 {
+        self.control.touched(step)
+    }
+
+    /// Counts a connect that the kernel refused to a client of this fleet. The proxy cannot see those itself, since
+    /// its listener is closed; whoever dials it tells.
+    pub fn refused(&self, fleet: u16) {
+        let installed = self.control.installed.borrow();
+        installed.active.refusing(fleet).for_each(|step| self.control.touch(step));
+    }
+
+    /// How many clients are connected.
+    pub fn connections(&self) -> usize {
+        self.control.live.load(Ordering::Relaxed)
+    }
+
+    /// Bounds that the proxy has reached, each as a sentence.
+    pub fn notices(&self) -> Vec<String> {
+        self.backlog_notice.iter().cloned().chain(self.control.trouble.notices()).collect()
+    }
+
+    fn open_doors(&self, shard: usize, hub: &Rc<Hub>) {
+        let listeners = {
+            let mut waiting = self.waiting.lock().expect("nobody panics while holding it");
+            waiting.get_mut(shard).map(std::mem::take).unwrap_or_default()
+        };
+        let upstream = Rc::new(self.upstream.clone());
+        for (fleet, listener) in (0u16..).zip(listeners) {
+            let number = shard * self.ports.len() + usize::from(fleet);
+            self.control.door_at(number, 0);
+            let door = Door {
+                hub: hub.clone(),
+                upstream: upstream.clone(),
+                fleet,
+                number,
+                addr: self.addr(fleet),
+                backlog: self.backlog,
+                connections: Rc::default(),
+            };
+            tokio::task::spawn_local(door.keep(listener));
+        }
+    }
+}
+
+/// Ends a shard's tasks when nobody serves it any more.
+struct Closing(Rc<Hub>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }

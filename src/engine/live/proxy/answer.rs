@@ -1,0 +1,103 @@
+//! Answers that the proxy gives itself.
+
+use super::http::Method;
+use super::io::{poll_read, with_buffer};
+use crate::time::Span;
+use std::fmt::Write as _;
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+/// A whole response. Its Retry-After is in whole seconds, rounded up: a client that honours it must not be early.
+pub(super) fn render(status: u16, retry_after: Option<Span>, body: &str, method: Method, closes: bool) -> Vec<u8> {
+    let mut text = format!("HTTP/1.1 {status} {}\r\n", reason(status));
+    let bodiless = matches!(status, 204 | 304);
+    // Writing to a String cannot fail.
+    if !bodiless {
+        let _ = write!(text, "content-length: {}\r\n", body.len());
+        if !body.is_empty() {
+            text.push_str("content-type: text/plain; charset=utf-8\r\n");
+        }
+    }
+    if let Some(hint) = retry_after {
+        let _ = write!(text, "retry-after: {}\r\n", hint.0.div_ceil(1_000_000_000));
+    }
+    if closes {
+        text.push_str("connection: close\r\n");
+    }
+    text.push_str("\r\n");
+    if !bodiless && method != Method::Head {
+        text.push_str(body);
+    }
+    text.into_bytes()
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        204 => "No Content",
+        304 => "Not Modified",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => "",
+    }
+}
+
+/// How long, and for how many bytes, a last answer waits for its reader.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 256 * 1024;
+
+/// Closes behind a last answer. Bytes that the client sent and nobody reads would turn the close into a reset, which
+/// can overtake the answer; so they are read, for a bounded time, until the client closes too.
+pub(super) async fn linger(client: &mut TcpStream) {
+    if client.shutdown().await.is_err() {
+        return;
+    }
+    let mut left = LINGER_BYTES;
+    let rest = poll_fn(|cx| {
+        with_buffer(|buffer| {
+            while left > 0 {
+                match poll_read(client, cx, buffer) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Ok(n @ 1..)) => left = left.saturating_sub(n),
+                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
+                }
+            }
+            Poll::Ready(())
+        })
+    });
+    let _ = tokio::time::timeout(LINGER, rest).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_says_what_it_should() {
+        let text = |status, hint, body, method, closes| String::from_utf8(render(status, hint, body, method, closes)).unwrap();
+        assert_eq!(
+            text(429, Some(Span::from_millis(1_500)), "", Method::Other, false),
+            "HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\nretry-after: 2\r\n\r\n"
+        );
+        assert_eq!(
+            text(503, None, "down", Method::Other, true),
+            "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\ncontent-type: text/plain; charset=utf-8\r\n\
+             connection: close\r\n\r\ndown"
+        );
+        assert!(text(503, None, "down", Method::Head, false).ends_with("\r\n\r\n"), "a HEAD is told the length alone");
+        assert_eq!(text(204, None, "down", Method::Other, false), "HTTP/1.1 204 No Content\r\n\r\n");
+    }
+}

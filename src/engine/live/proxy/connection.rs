@@ -1,0 +1,380 @@
+//! One client's connection and its way to the upstream: takes one request after another, asks for its fate and
+//! carries that out. A change of the faults reaches it wherever it waits.
+//!
+//! The upstream is dialled here, in the connection's own task, when the first request is forwarded: a slow connect
+//! holds up nobody else, and a request that a fault takes never reaches the upstream at all. From then on the two
+//! connections live and die together, so that the client sees of the upstream's what it would see directly.
+//!
+//! Bounds: 64 KiB of the client's bytes, and what one read of the upstream gave. A client that closes its side, even
+//! if only for writing, is taken as gone.
+
+use super::answer;
+use super::control::Trouble;
+use super::exchange::Exchange;
+use super::http::{BadRequest, MAX_HEAD, RequestHead, head_ends, request_head};
+use super::hub::{Hub, Registration};
+use super::io::{Wire, poll_drain, poll_read, with_buffer};
+use super::upstream::{DialError, Upstream};
+use crate::fault::{Active, Fate, Request, Strike};
+use crate::time::Span;
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+use tokio::io::AsyncWrite;
+use tokio::net::TcpStream;
+
+/// How a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// In good order, or because the client has gone.
+    Closed,
+    /// With RST.
+    Reset,
+    /// Not at all, for the client: it gets no byte more until it closes.
+    Silent,
+    /// After an answer that is the last one.
+    Answered,
+    /// With an answer that says what was wrong with the request.
+    BadRequest(BadRequest),
+}
+
+/// Goes on, or ends the connection.
+pub(super) type Flow<T> = Result<T, End>;
+
+/// What an idle connection wakes up to.
+enum Next {
+    /// A request.
+    Request(RequestHead),
+    /// The first byte of something that the upstream said unasked. What the two make of it is theirs to see.
+    Unasked(u8),
+}
+
+pub(super) struct Connection {
+    hub: Rc<Hub>,
+    _place: Registration,
+    upstream: Rc<Upstream>,
+    fleet: u16,
+    number: u32,
+    requests: u64,
+    pub(super) client: TcpStream,
+    /// Bytes of the client that nobody has consumed: a head that is not complete, a body, or pipelined requests.
+    pub(super) inbox: Vec<u8>,
+    pub(super) wire: Option<Wire>,
+    /// The last snapshot that this connection has met, and its number.
+    seen: Active,
+    generation: u64,
+    /// The request being served.
+    request: Option<Request>,
+    /// Steps that hold it until they end.
+    held_by: Vec<usize>,
+}
+
+impl Connection {
+    /// Serves a client until its connection ends. To be spawned as a task of its own.
+    pub(super) async fn serve(client: TcpStream, hub: Rc<Hub>, upstream: Rc<Upstream>, fleet: u16) {
+        let number = hub.control.numbers[usize::from(fleet)].fetch_add(1, Ordering::Relaxed);
+        let place = hub.register().await;
+        let (seen, generation) = (hub.active(), hub.generation());
+        let connection = Self {
+            hub,
+            _place: place,
+            upstream,
+            fleet,
+            number,
+            requests: 0,
+            client,
+            inbox: Vec::new(),
+            wire: None,
+            seen,
+            generation,
+            request: None,
+            held_by: Vec::new(),
+        };
+        connection.run().await;
+    }
+
+    async fn run(mut self) {
+        let mut end = self.requests().await;
+        if end == End::Silent {
+            end = self.stay_silent().await;
+        }
+        match end {
+            // Without a linger time to wait in, the kernel sends RST. It fails only on what is no socket any more.
+            End::Reset => drop(self.client.set_zero_linger()),
+            End::BadRequest(why) => self.refuse(why).await,
+            End::Answered => answer::linger(&mut self.client).await,
+            End::Closed | End::Silent => {}
+        }
+    }
+
+    /// One request after another, until something ends the connection.
+    async fn requests(&mut self) -> End {
+        let served: Flow<Infallible> = async {
+            loop {
+                match self.next_head().await? {
+                    Next::Request(head) => self.request(head).await?,
+                    Next::Unasked(byte) => Exchange::tunnel(byte).run(self).await?,
+                }
+                self.request = None;
+            }
+        }
+        .await;
+        match served {
+            Err(end) => end,
+        }
+    }
+
+    /// Waits for the head of the next request.
+    async fn next_head(&mut self) -> Flow<Next> {
+        let mut seen = 0;
+        loop {
+            // Parsed at the first bytes, so that what is no HTTP is refused soon, and then not before its end has
+            // come: a head that drips in byte by byte is not read over and over.
+            if !self.inbox.is_empty() && (seen == 0 || self.inbox.len() >= MAX_HEAD || head_ends(&self.inbox, seen)) {
+                if let Some(head) = request_head(&self.inbox).map_err(End::BadRequest)? {
+                    return Ok(Next::Request(head));
+                }
+            }
+            seen = self.inbox.len();
+            if let Some(byte) = poll_fn(|cx| self.poll_idle(cx)).await? {
+                return Ok(Next::Unasked(byte));
+            }
+        }
+    }
+
+    /// Ready once the client has sent more, or with the first byte of what the upstream said unasked.
+    fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Flow<Option<u8>>> {
+        if self.poll_gate(cx)?.is_pending() {
+            return Poll::Pending;
+        }
+        if self.fill_inbox(cx)? {
+            return Poll::Ready(Ok(None));
+        }
+        let Some(wire) = &mut self.wire else { return Poll::Pending };
+        let mut byte = [0];
+        match wire.poll_read(cx, &mut byte) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Ok(0)) => Poll::Ready(Err(End::Closed)),
+            Poll::Ready(Ok(_)) => Poll::Ready(Ok(Some(byte[0]))),
+            Poll::Ready(Err(_)) => Poll::Ready(Err(End::Reset)),
+        }
+    }
+
+    /// Carries out the fate of a request.
+    async fn request(&mut self, head: RequestHead) -> Flow<()> {
+        let request = match head.ours {
+            Some((key, attempt)) => Request::ours(self.fleet, key, attempt),
+            None => Request::foreign(self.fleet, self.number, self.requests),
+        };
+        self.requests += 1;
+        // What is installed counts from this moment, even if the shard has not woken up to it yet.
+        self.hub.refresh();
+        self.meet_change()?;
+        self.request = Some(request);
+        let judged = self.seen.clone();
+        let mut judgement = judged.judge(&request, self.hub.control.clock.now());
+        loop {
+            judgement.touched.iter().for_each(|&step| self.hub.control.touch(step));
+            match judgement.fate {
+                Fate::Swallow { release: false, .. } => return Err(End::Silent),
+                Fate::Swallow { step, release: true } => {
+                    self.held_by.push(step);
+                    self.race(std::future::ready(())).await?;
+                    judgement = self.seen.judge_released(&request, self.hub.control.clock.now(), step, &judged);
+                }
+                Fate::Reset { delay } => {
+                    self.pause(delay).await?;
+                    return Err(End::Reset);
+                }
+                Fate::Answer { delay, status, retry_after, body } => {
+                    self.pause(delay).await?;
+                    return self.answer(head, status, retry_after, &body).await;
+                }
+                Fate::Forward { delay } => {
+                    self.pause(delay).await?;
+                    self.dial().await?;
+                    return Exchange::new(&mut self.inbox, head).run(self).await;
+                }
+            }
+        }
+    }
+
+    async fn pause(&mut self, delay: Span) -> Flow<()> {
+        if delay.is_zero() {
+            return Ok(());
+        }
+        self.race(tokio::time::sleep(delay.to_std())).await
+    }
+
+    /// Connects to the upstream, if that has not been done. Where it refuses or cannot be reached the client is
+    /// reset: it is connected already, so a reset is the nearest thing to a refusal that it can be shown.
+    async fn dial(&mut self) -> Flow<()> {
+        if self.wire.is_some() {
+            return Ok(());
+        }
+        let upstream = self.upstream.clone();
+        match self.race(upstream.dial()).await? {
+            Ok(wire) => {
+                self.wire = Some(wire);
+                Ok(())
+            }
+            Err(error) => {
+                self.hub.control.trouble.failed_dial(&error);
+                Err(End::Reset)
+            }
+        }
+    }
+
+    /// Answers in the upstream's place, behind the request's body.
+    async fn answer(&mut self, mut head: RequestHead, status: u16, retry_after: Option<Span>, body: &str) -> Flow<()> {
+        self.inbox.drain(..head.len);
+        // A client that waits for leave to send its body is told the end of it at once; whether the body comes all
+        // the same is its choice, so nothing can follow on this connection.
+        let closes = head.closes || (head.expects_continue && !head.body.done());
+        while !head.body.done() && !head.expects_continue {
+            let taken = head.body.take(&self.inbox).map_err(|_| End::BadRequest(BadRequest::Malformed))?;
+            self.inbox.drain(..taken);
+            if taken == 0 {
+                poll_fn(|cx| self.poll_more(cx)).await?;
+            }
+        }
+        let mut bytes = answer::render(status, retry_after, body, head.method, closes);
+        poll_fn(|cx| self.poll_send(cx, &mut bytes)).await?;
+        if closes { Err(End::Answered) } else { Ok(()) }
+    }
+
+    async fn refuse(&mut self, why: BadRequest) {
+        if why == BadRequest::TooLarge {
+            Trouble::count(&self.hub.control.trouble.oversized);
+        }
+        self.request = None;
+        let mut bytes = answer::render(why.status(), None, "", super::http::Method::Other, true);
+        if poll_fn(|cx| self.poll_send(cx, &mut bytes)).await.is_ok() {
+            answer::linger(&mut self.client).await;
+        }
+    }
+
+    /// Reads and drops what comes from both sides until the client has closed or a fault resets it. The upstream may
+    /// do what it likes meanwhile; the client does not hear of it.
+    async fn stay_silent(&mut self) -> End {
+        self.request = None;
+        self.held_by.clear();
+        self.inbox = Vec::new();
+        poll_fn(|cx| match self.poll_silent(cx) {
+            Err(end) => Poll::Ready(end),
+            Ok(()) => Poll::Pending,
+        })
+        .await
+    }
+
+    fn poll_silent(&mut self, cx: &mut Context<'_>) -> Flow<()> {
+        // No request is in flight here, so nothing but a reset can come of it.
+        let _ = self.poll_gate(cx)?;
+        while self.fill_inbox(cx)? {
+            self.inbox.clear();
+        }
+        while let Some(wire) = &mut self.wire {
+            match with_buffer(|buffer| wire.poll_read(cx, buffer)) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(1..)) => {}
+                Poll::Ready(Ok(0) | Err(_)) => self.wire = None,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for something else while watching the client and the faults; while a fault holds the request, the
+    /// other thing is not even looked at.
+    async fn race<F: Future>(&mut self, subject: F) -> Flow<F::Output> {
+        let mut subject = pin!(subject);
+        poll_fn(|cx| {
+            let gate = self.poll_gate(cx)?;
+            self.fill_inbox(cx)?;
+            if gate.is_pending() { Poll::Pending } else { subject.as_mut().poll(cx).map(Ok) }
+        })
+        .await
+    }
+
+    fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Flow<()>> {
+        if self.poll_gate(cx)?.is_ready() && self.fill_inbox(cx)? { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    fn poll_send(&mut self, cx: &mut Context<'_>, bytes: &mut Vec<u8>) -> Poll<Flow<()>> {
+        if self.poll_gate(cx)?.is_pending() {
+            return Poll::Pending;
+        }
+        let client = &mut self.client;
+        poll_drain(bytes, cx, |cx, bytes| Pin::new(&mut *client).poll_write(cx, bytes)).map_err(|_| End::Closed)?;
+        if bytes.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Every wait begins here: pending while a fault holds the request, an error where one has ended the connection.
+    pub(super) fn poll_gate(&mut self, _cx: &mut Context<'_>) -> Poll<Flow<()>> {
+        self.meet_change()?;
+        if !self.held_by.is_empty() {
+            self.held_by.retain(|&step| self.seen.contains(step));
+        }
+        if self.held_by.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Lets the steps that began since it last looked strike this connection.
+    fn meet_change(&mut self) -> Flow<()> {
+        if self.hub.is_closed() {
+            return Err(End::Closed);
+        }
+        if self.generation == self.hub.generation() {
+            return Ok(());
+        }
+        let before = std::mem::replace(&mut self.seen, self.hub.active());
+        self.generation = self.hub.generation();
+        let Some((step, strike)) = self.seen.onset(&before, self.fleet, self.request.as_ref()) else { return Ok(()) };
+        self.hub.control.touch(step);
+        match strike {
+            Strike::Reset => Err(End::Reset),
+            Strike::Swallow { release: false } => Err(End::Silent),
+            Strike::Swallow { release: true } => {
+                self.held_by.push(step);
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads what the client has sent, as far as there is room; whether there was anything. An error once it has gone.
+    pub(super) fn fill_inbox(&mut self, cx: &mut Context<'_>) -> Flow<bool> {
+        let room = MAX_HEAD.saturating_sub(self.inbox.len());
+        if room == 0 {
+            return Ok(false);
+        }
+        with_buffer(|buffer| {
+            let room = room.min(buffer.len());
+            match poll_read(&mut self.client, cx, &mut buffer[..room]) {
+                Poll::Pending => Ok(false),
+                Poll::Ready(Ok(n @ 1..)) => {
+                    self.inbox.extend_from_slice(&buffer[..n]);
+                    Ok(true)
+                }
+                Poll::Ready(Ok(0) | Err(_)) => Err(End::Closed),
+            }
+        })
+    }
+}
+
+impl Trouble {
+    fn failed_dial(&self, error: &DialError) {
+        match error {
+            DialError::Denied(why) => {
+                Self::count(&self.denied);
+                *self.denied_why.lock().expect("nobody panics while holding it") = why.clone();
+            }
+            DialError::Io(error)
+                if super::accept::is_exhaustion(error) || error.kind() == std::io::ErrorKind::AddrNotAvailable =>
+            {
+                Self::count(&self.dials);
+            }
+            DialError::Io(_) => {}
+        }
+    }
+}

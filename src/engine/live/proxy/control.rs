@@ -1,0 +1,133 @@
+//! What all threads of a proxy share: the snapshot in force, what it touched, and what went wrong.
+
+use crate::engine::live::clock::Clock;
+use crate::fault::Active;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use tokio::sync::{Notify, watch};
+
+/// A snapshot and its number; a later one has a higher number.
+#[derive(Clone)]
+pub(super) struct Installed {
+    pub(super) generation: u64,
+    pub(super) active: Active,
+}
+
+/// A door that nobody keeps has nothing to confirm.
+const NOT_KEPT: u64 = u64::MAX;
+
+pub(super) struct Control {
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) installed: watch::Sender<Installed>,
+    /// The number of what is installed: one load tells a connection whether it is up to date.
+    pub(super) generation: AtomicU64,
+    touched: Vec<AtomicU64>,
+    /// By door (shard and fleet): the snapshot that it has carried out.
+    doors: Vec<AtomicU64>,
+    door_moved: Notify,
+    /// By fleet: the number of its next connection.
+    pub(super) numbers: Vec<AtomicU32>,
+    pub(super) live: AtomicUsize,
+    pub(super) trouble: Trouble,
+}
+
+/// Bounds that were reached, and how often.
+#[derive(Default)]
+pub(super) struct Trouble {
+    /// No file descriptor for an accept.
+    pub(super) accepts: AtomicU64,
+    /// A listener could not be opened again.
+    pub(super) reopens: AtomicU64,
+    /// A listener had as many connections as it may.
+    pub(super) full: AtomicU64,
+    /// A connect to the upstream failed for want of a file descriptor or a port.
+    pub(super) dials: AtomicU64,
+    /// The guard or the resolver refused a connect.
+    pub(super) denied: AtomicU64,
+    /// What it said last.
+    pub(super) denied_why: Mutex<String>,
+    /// A request's head was too large.
+    pub(super) oversized: AtomicU64,
+}
+
+impl Control {
+    pub(super) fn new(clock: Arc<dyn Clock>, nothing: Active, steps: usize, fleets: usize, shards: usize) -> Self {
+        let counters = |n: usize, value: u64| (0..n).map(|_| AtomicU64::new(value)).collect();
+        Self {
+            clock,
+            installed: watch::Sender::new(Installed { generation: 0, active: nothing }),
+            generation: AtomicU64::new(0),
+            touched: counters(steps, 0),
+            doors: counters(fleets * shards, NOT_KEPT),
+            door_moved: Notify::new(),
+            numbers: (0..fleets).map(|_| AtomicU32::new(0)).collect(),
+            live: AtomicUsize::new(0),
+            trouble: Trouble::default(),
+        }
+    }
+
+    /// Puts a snapshot in force for every decision from here on.
+    pub(super) fn install(&self, active: Active) {
+        self.installed.send_modify(|installed| {
+            installed.generation += 1;
+            installed.active = active;
+            // Inside the lock, so that two at once cannot leave the older number behind.
+            self.generation.store(installed.generation, Ordering::Release);
+        });
+    }
+
+    /// Counts something that a step touched.
+    pub(super) fn touch(&self, step: usize) {
+        self.touched[step].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often a step touched something; zero for a step that there is not.
+    pub(super) fn touched(&self, step: usize) -> u64 {
+        self.touched.get(step).map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+
+    /// A door has carried out a snapshot.
+    pub(super) fn door_at(&self, door: usize, generation: u64) {
+        self.doors[door].store(generation, Ordering::Release);
+        self.door_moved.notify_waiters();
+    }
+
+    /// Nobody keeps a door any more.
+    pub(super) fn door_left(&self, door: usize) {
+        self.door_at(door, NOT_KEPT);
+    }
+
+    /// Waits until every door has carried out what is installed.
+    pub(super) async fn settled(&self) {
+        loop {
+            let moved = self.door_moved.notified();
+            let wanted = self.generation.load(Ordering::Acquire);
+            if self.doors.iter().all(|door| door.load(Ordering::Acquire) >= wanted) {
+                return;
+            }
+            moved.await;
+        }
+    }
+}
+
+impl Trouble {
+    pub(super) fn count(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// One sentence for each bound that was reached.
+    pub(super) fn notices(&self) -> Vec<String> {
+        let told = [
+            (&self.accepts, "times the proxy had no file descriptor for a new connection: raise `ulimit -n` or lower `clients`"),
+            (&self.reopens, "times the proxy could not open its listener again after `refuse`, and tried once more"),
+            (&self.full, "times a listener of the proxy had as many connections as it may, and paused"),
+            (&self.dials, "connects to the target failed for want of a file descriptor or a local port"),
+            (&self.oversized, "requests were answered with 431 because their head was larger than 64 KiB or 100 fields"),
+        ];
+        let why = self.denied_why.lock().expect("nobody panics while holding it").clone();
+        let denied = format!("connects to the target were not made: {why}");
+        let told = told.into_iter().chain([(&self.denied, denied.as_str())]);
+        let counted = told.map(|(counter, text)| (counter.load(Ordering::Relaxed), text));
+        counted.filter(|(count, _)| *count > 0).map(|(count, text)| format!("{count} {text}")).collect()
+    }
+}

@@ -1,0 +1,266 @@
+//! Relays one request and its response, byte for byte and in both directions at once, and knows where each ends.
+
+use super::body::{Body, Malformed};
+use super::connection::{Connection, End, Flow};
+use super::http::{BadRequest, Follows, MAX_HEAD, Method, RequestHead, response_head};
+use super::io::{poll_drain, with_buffer};
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::AsyncWrite;
+
+/// A request and its response on their way.
+pub(super) struct Exchange {
+    /// What is left of the request's body.
+    body: Body,
+    to_upstream: Vec<u8>,
+    /// Whether the upstream still takes bytes.
+    uploading: bool,
+    response: Response,
+    to_client: Vec<u8>,
+    /// Whether a byte of the response has come.
+    begun: bool,
+    /// How the upstream's side has ended, once it has.
+    ended: Option<End>,
+}
+
+impl Exchange {
+    /// An exchange whose request begins at the front of the inbox.
+    pub(super) fn new(inbox: &mut Vec<u8>, head: RequestHead) -> Self {
+        let to_upstream = inbox.drain(..head.len).collect();
+        Self::with(head.body, to_upstream, Response::new(head.method))
+    }
+
+    /// Both directions as they are, until one of them ends, behind a first byte for the client.
+    pub(super) fn tunnel(first: u8) -> Self {
+        let response = Response { at: At::Body(Body::UntilClose), method: Method::Other };
+        Self { to_client: vec![first], ..Self::with(Body::UntilClose, Vec::new(), response) }
+    }
+
+    fn with(body: Body, to_upstream: Vec<u8>, response: Response) -> Self {
+        Self { body, to_upstream, uploading: true, response, to_client: Vec::new(), begun: false, ended: None }
+    }
+
+    /// Relays until request and response are complete.
+    pub(super) async fn run(mut self, on: &mut Connection) -> Flow<()> {
+        poll_fn(|cx| self.poll(on, cx)).await
+    }
+
+    fn poll(&mut self, on: &mut Connection, cx: &mut Context<'_>) -> Poll<Flow<()>> {
+        if on.poll_gate(cx)?.is_pending() {
+            // Nothing moves, but a client that gives up is noticed.
+            on.fill_inbox(cx)?;
+            return Poll::Pending;
+        }
+        loop {
+            let up = self.upload(on, cx)?;
+            let down = self.download(on, cx)?;
+            if self.to_client.is_empty() {
+                if let Some(end) = self.ended {
+                    return Poll::Ready(Err(end));
+                }
+                if self.response.done() && self.body.done() && self.to_upstream.is_empty() {
+                    return Poll::Ready(Ok(()));
+                }
+            }
+            if !up && !down {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Client to upstream; whether anything moved.
+    fn upload(&mut self, on: &mut Connection, cx: &mut Context<'_>) -> Flow<bool> {
+        let mut moved = on.fill_inbox(cx)?;
+        if !self.body.done() && !on.inbox.is_empty() && self.to_upstream.len() < MAX_HEAD {
+            let taken = self.body.take(&on.inbox).map_err(|Malformed| self.broken_body())?;
+            self.to_upstream.extend(on.inbox.drain(..taken));
+            moved |= taken > 0;
+        }
+        let Some(wire) = on.wire.as_mut().filter(|_| self.uploading) else {
+            self.to_upstream.clear();
+            return Ok(moved);
+        };
+        let sent = poll_drain(&mut self.to_upstream, cx, |cx, bytes| wire.poll_write(cx, bytes));
+        let flushed = wire.poll_flush(cx);
+        match (sent, flushed) {
+            (Ok(sent), Poll::Pending | Poll::Ready(Ok(()))) => Ok(moved | sent),
+            // The upstream takes no more. It may have answered before it closed, so reading says how this ends.
+            _ => {
+                self.uploading = false;
+                Ok(true)
+            }
+        }
+    }
+
+    /// A request whose body breaks its framing can be told so only before a response has begun.
+    fn broken_body(&self) -> End {
+        if self.begun { End::Reset } else { End::BadRequest(BadRequest::Malformed) }
+    }
+
+    /// Upstream to client; whether anything moved. The next read waits until the client has taken the last one.
+    fn download(&mut self, on: &mut Connection, cx: &mut Context<'_>) -> Flow<bool> {
+        let client = &mut on.client;
+        let mut write = |cx: &mut Context<'_>, bytes: &[u8]| Pin::new(&mut *client).poll_write(cx, bytes);
+        let mut moved = poll_drain(&mut self.to_client, cx, &mut write).map_err(|_| End::Closed)?;
+        let Some(wire) = on.wire.as_mut() else { return Ok(moved) };
+        // A response that is complete while its request is not: the upstream is read on, for its end may come first.
+        if !self.to_client.is_empty() || self.ended.is_some() {
+            return Ok(moved);
+        }
+        with_buffer(|buffer| match wire.poll_read(cx, buffer) {
+            Poll::Pending => Ok(moved),
+            Poll::Ready(Ok(0)) => {
+                self.ended = Some(End::Closed);
+                Ok(true)
+            }
+            Poll::Ready(Err(error)) => {
+                self.ended = Some(if is_reset(&error) { End::Reset } else { End::Closed });
+                Ok(true)
+            }
+            Poll::Ready(Ok(n)) => {
+                self.pass(&buffer[..n]);
+                // Straight from the shared buffer; what the client does not take now is kept.
+                let sent = match write(cx, &buffer[..n]) {
+                    Poll::Ready(Ok(sent)) => sent,
+                    Poll::Ready(Err(_)) => return Err(End::Closed),
+                    Poll::Pending => 0,
+                };
+                self.to_client.extend_from_slice(&buffer[sent..n]);
+                moved = true;
+                Ok(moved)
+            }
+        })
+    }
+
+    /// Follows the response. From where it makes no sense, or goes on behind its end, both directions are passed on
+    /// as they are until the upstream closes: the client shall see what it would see directly.
+    fn pass(&mut self, bytes: &[u8]) {
+        self.begun = true;
+        match self.response.follow(bytes) {
+            Ok(Followed::Within) => {}
+            Ok(Followed::Tunnel) | Err(Malformed) => {
+                self.body = Body::UntilClose;
+                self.response.at = At::Body(Body::UntilClose);
+            }
+        }
+    }
+}
+
+fn is_reset(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe)
+}
+
+/// The place in a response.
+struct Response {
+    at: At,
+    method: Method,
+}
+
+enum At {
+    /// In a head; the bytes of it that have come.
+    Head(Vec<u8>),
+    /// Behind the last head.
+    Body(Body),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Followed {
+    /// In the response, or exactly at its end.
+    Within,
+    /// Behind a head that turns the connection into a tunnel.
+    Tunnel,
+}
+
+impl Response {
+    fn new(method: Method) -> Self {
+        Self { at: At::Head(Vec::new()), method }
+    }
+
+    fn done(&self) -> bool {
+        matches!(&self.at, At::Body(body) if body.done())
+    }
+
+    fn follow(&mut self, mut bytes: &[u8]) -> Result<Followed, Malformed> {
+        while !bytes.is_empty() {
+            let taken = match &mut self.at {
+                At::Body(body) if body.done() => return Err(Malformed),
+                At::Body(body) => body.take(bytes)?,
+                At::Head(before) => {
+                    let kept = before.len();
+                    let found = match kept {
+                        0 => response_head(bytes, self.method)?,
+                        _ => {
+                            before.extend_from_slice(&bytes[..bytes.len().min(MAX_HEAD - kept)]);
+                            if before.len() < MAX_HEAD && !super::http::head_ends(before, kept) {
+                                return Ok(Followed::Within);
+                            }
+                            response_head(before, self.method)?
+                        }
+                    };
+                    let Some((len, follows)) = found else {
+                        if kept == 0 {
+                            *before = bytes.to_vec();
+                        }
+                        return Ok(Followed::Within);
+                    };
+                    self.at = match follows {
+                        Follows::Tunnel => return Ok(Followed::Tunnel),
+                        Follows::AnotherHead => At::Head(Vec::new()),
+                        Follows::Body(body) => At::Body(body),
+                    };
+                    len - kept
+                }
+            };
+            bytes = &bytes[taken..];
+        }
+        Ok(Followed::Within)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Follows a response in pieces; gives what the last piece led to, and whether it was complete.
+    fn follow(text: &str, piece: usize, method: Method) -> (Result<Followed, Malformed>, bool) {
+        let mut response = Response::new(method);
+        for bytes in text.as_bytes().chunks(piece) {
+            match response.follow(bytes) {
+                Ok(Followed::Within) => {}
+                other => return (other, response.done()),
+            }
+        }
+        (Ok(Followed::Within), response.done())
+    }
+
+    #[test]
+    fn a_response_is_followed_to_its_end_however_it_is_cut() {
+        let whole = [
+            "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\na: b\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+            "HTTP/1.1 204 No Content\r\n\r\n",
+        ];
+        for text in whole {
+            for piece in [1, 2, 5, 17, 1000] {
+                assert_eq!(follow(text, piece, Method::Other), (Ok(Followed::Within), true), "{text:?} by {piece}");
+                assert!(!follow(&text[..text.len() - 1], piece, Method::Other).1, "{text:?} by {piece}, cut short");
+            }
+            let more = format!("{text}?");
+            assert_eq!(follow(&more, 1000, Method::Other).0, Err(Malformed), "{more:?}");
+        }
+        assert!(!follow("HTTP/1.1 200 OK\r\n\r\nuntil it closes", 4, Method::Other).1);
+    }
+
+    #[test]
+    fn tunnels_and_nonsense() {
+        for piece in [1, 1000] {
+            assert_eq!(follow("HTTP/1.1 101 Switching\r\n\r\n..", piece, Method::Other).0, Ok(Followed::Tunnel));
+            assert_eq!(follow("SSH-2.0-OpenSSH\r\n\r\n", piece, Method::Other).0, Err(Malformed));
+            let endless = format!("HTTP/1.1 200 OK\r\na: {}", "b".repeat(2 * MAX_HEAD));
+            assert_eq!(follow(&endless, piece * 100, Method::Other).0, Err(Malformed));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Listening sockets: one port per fleet, kept for the whole run, and on it a listener per shard that can be closed
+//! and opened again.
+
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+/// Connects that the kernel completes ahead of the proxy; thousands of clients may come back at once.
+const BACKLOG: u32 = 8192;
+
+/// A port that is ours. The socket is bound and does not listen, so that the kernel refuses connects while no
+/// listener is open, and gives the port to nobody else.
+pub(super) struct Port {
+    pub(super) addr: SocketAddr,
+    _bound: Socket,
+}
+
+impl Port {
+    /// Any free port of the loopback address.
+    pub(super) fn reserve() -> io::Result<Self> {
+        let bound = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        let addr = bound.local_addr()?.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok(Self { addr, _bound: bound })
+    }
+}
+
+/// Opens a listener on a reserved port, beside those that are open.
+pub(super) fn open(addr: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
+    let socket = bind(addr)?;
+    socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+    Ok(socket.into())
+}
+
+fn bind(addr: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_nonblocking(true)?;
+    socket.set_reuse_port(true)?;
+    socket.bind(&addr.into())?;
+    Ok(socket)
+}
+
+/// The backlog that the kernel grants, and what to say where that is less than we want.
+pub(super) fn backlog() -> (u32, Option<String>) {
+    let limit = std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok().and_then(|text| text.trim().parse().ok());
+    granted(limit)
+}
+
+fn granted(limit: Option<u32>) -> (u32, Option<String>) {
+    match limit {
+        Some(limit) if limit < BACKLOG => {
+            let notice = format!(
+                "the proxy's listen backlog is {limit} instead of {BACKLOG}: more clients than that connecting at once may wait \
+                 a second or more; raise it with `sysctl net.core.somaxconn={BACKLOG}`"
+            );
+            (limit, Some(notice))
+        }
+        _ => (BACKLOG, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpStream;
+
+    #[test]
+    fn a_port_refuses_while_closed_and_opens_again_for_several() {
+        let port = Port::reserve().unwrap();
+        let refused = |addr| TcpStream::connect(addr).unwrap_err().kind() == io::ErrorKind::ConnectionRefused;
+        assert!(refused(port.addr));
+        for _ in 0..3 {
+            let (one, two) = (open(port.addr, 16).unwrap(), open(port.addr, 16).unwrap());
+            drop(TcpStream::connect(port.addr).unwrap());
+            drop((one, two));
+            assert!(refused(port.addr));
+        }
+        assert!(TcpListener::bind(port.addr).is_err(), "nobody else gets it meanwhile");
+    }
+
+    #[test]
+    fn the_backlog_is_what_the_kernel_grants() {
+        assert_eq!(granted(None), (8192, None));
+        assert_eq!(granted(Some(65_536)), (8192, None));
+        let (backlog, notice) = granted(Some(128));
+        assert_eq!(backlog, 128);
+        assert!(notice.unwrap().contains("somaxconn=8192"));
+    }
+}

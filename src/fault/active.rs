@@ -1,0 +1,184 @@
+//! Which faults act at one moment: a snapshot that decides the fate of requests.
+
+use super::timeline::Shared;
+use super::{Effect, Fate, Judgement, Request, Strike};
+use crate::time::{Span, Timestamp};
+use std::sync::Arc;
+
+/// The steps that act at one moment. Immutable and cheap to clone: to change what acts, put another in its place.
+#[derive(Clone, Debug)]
+pub struct Active {
+    shared: Arc<Shared>,
+    /// In the order of the plan.
+    steps: Arc<[usize]>,
+}
+
+impl Active {
+    pub(super) fn new(shared: Arc<Shared>, steps: Vec<usize>) -> Self {
+        Self { shared, steps: steps.into() }
+    }
+
+    /// The indexes of the steps that act, in the order of the plan.
+    pub fn steps(&self) -> &[usize] {
+        &self.steps
+    }
+
+    /// Whether nothing acts.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Whether a step acts.
+    pub fn contains(&self, step: usize) -> bool {
+        self.steps.contains(&step)
+    }
+
+    /// The steps that refuse the connects of a fleet.
+    pub fn refusing(&self, fleet: u16) -> impl Iterator<Item = usize> {
+        self.striking(fleet).filter(|&step| matches!(self.shared.steps[step].fault, super::Fault::Refuse(_)))
+    }
+
+    /// The fate of a request that comes at `now`.
+    pub fn judge(&self, request: &Request, now: Timestamp) -> Judgement {
+        self.judge_by(request, now, |_| true)
+    }
+
+    /// The fate of a request that `step` held until it ended. It has met the steps of `judged`, the snapshot of its
+    /// first judgement, up to and including that one; the others have their say now.
+    pub fn judge_released(&self, request: &Request, now: Timestamp, step: usize, judged: &Active) -> Judgement {
+        self.judge_by(request, now, |other| other > step || !judged.contains(other))
+    }
+
+    /// What the steps that act here, and did not in `before`, do to a live connection as they begin; with the step
+    /// that does it. `in_flight` is the request on the connection, if there is one.
+    pub fn onset(&self, before: &Active, fleet: u16, in_flight: Option<&Request>) -> Option<(usize, Strike)> {
+        self.striking(fleet).filter(|&step| !before.contains(step)).find_map(|step| {
+            let dice = in_flight.map(|request| request.dice(self.shared.seed, step));
+            self.shared.steps[step].fault.onset(dice).map(|strike| (step, strike))
+        })
+    }
+
+    fn striking(&self, fleet: u16) -> impl Iterator<Item = usize> {
+        self.steps.iter().copied().filter(move |&step| match &self.shared.steps[step].fleets {
+            None => true,
+            Some(fleets) => fleets.contains(&fleet),
+        })
+    }
+
+    fn judge_by(&self, request: &Request, now: Timestamp, has_a_say: impl Fn(usize) -> bool) -> Judgement {
+        let mut delay = Span::ZERO;
+        let mut touched = Vec::new();
+        for step in self.striking(request.fleet).filter(|&step| has_a_say(step)) {
+            let effect = self.effect(step, request, now);
+            if effect != Effect::Pass {
+                touched.push(step);
+            }
+            let fate = match effect {
+                Effect::Pass => continue,
+                Effect::Delay(more) => {
+                    delay += more;
+                    continue;
+                }
+                Effect::Answer { status, retry_after, body } => Fate::Answer { delay, status, retry_after, body },
+                Effect::Swallow { release } => Fate::Swallow { step, release },
+                Effect::Reset => Fate::Reset { delay },
+            };
+            return Judgement { fate, touched };
+        }
+        Judgement { fate: Fate::Forward { delay }, touched }
+    }
+
+    fn effect(&self, step: usize, request: &Request, now: Timestamp) -> Effect {
+        let token = || self.shared.buckets[step].as_ref().is_none_or(|bucket| bucket.take(now));
+        self.shared.steps[step].fault.effect(request.dice(self.shared.seed, step), token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::timeline::tests::{at, fault, step};
+    use super::super::{Step, Timeline};
+    use super::*;
+
+    /// All steps at once, at second 1.
+    fn active(faults: &[&str]) -> Active {
+        let steps = faults.iter().enumerate().map(|(n, text)| step(&n.to_string(), 0, 10, fault(text))).collect();
+        Timeline::new(steps, 7).active(at(1))
+    }
+
+    fn judge(faults: &[&str]) -> (Fate, Vec<usize>) {
+        let judgement = active(faults).judge(&Request::ours(0, 42, 1), at(1));
+        (judgement.fate, judgement.touched)
+    }
+
+    fn ms(n: u64) -> Span {
+        Span::from_millis(n)
+    }
+
+    #[test]
+    fn delays_add_and_the_first_terminal_fate_wins() {
+        let answer = |status, delay| Fate::Answer { delay, status, retry_after: None, body: String::new() };
+        assert_eq!(judge(&[]), (Fate::Forward { delay: Span::ZERO }, vec![]));
+        assert_eq!(judge(&["latency 10", "latency 20"]), (Fate::Forward { delay: ms(30) }, vec![0, 1]));
+        assert_eq!(judge(&["latency 10", "status 503", "latency 20"]), (answer(503, ms(10)), vec![0, 1]));
+        assert_eq!(judge(&["status 503", "status 500"]), (answer(503, Span::ZERO), vec![0]));
+        assert_eq!(judge(&["hang", "reset"]), (Fate::Swallow { step: 0, release: false }, vec![0]));
+        assert_eq!(judge(&["reset", "hang"]), (Fate::Reset { delay: Span::ZERO }, vec![0]));
+        assert_eq!(judge(&["status-none", "blackhole"]), (Fate::Swallow { step: 1, release: false }, vec![1]));
+    }
+
+    #[test]
+    fn a_request_that_is_answered_first_spends_no_token() {
+        let both = active(&["status 503", "limit 1"]);
+        for n in 0..10 {
+            let fate = both.judge(&Request::ours(0, n, 1), at(1)).fate;
+            assert!(matches!(fate, Fate::Answer { status: 503, .. }));
+        }
+        let limit = active(&["limit 1"]);
+        let touched: Vec<usize> = (0..3).map(|n| limit.judge(&Request::ours(0, n, 1), at(1)).touched.len()).collect();
+        assert_eq!(touched, [0, 1, 1], "the one that passes is not touched");
+    }
+
+    #[test]
+    fn a_fault_for_some_fleets_leaves_the_others_alone() {
+        let scoped = Step { fleets: Some(vec![1, 3]), ..step("scoped", 0, 10, fault("refuse")) };
+        let active = Timeline::new(vec![scoped], 7).active(at(1));
+        let struck: Vec<bool> =
+            (0..4).map(|fleet| !active.judge(&Request::ours(fleet, 1, 1), at(1)).touched.is_empty()).collect();
+        assert_eq!(struck, [false, true, false, true]);
+        assert_eq!(active.refusing(1).collect::<Vec<_>>(), [0]);
+        assert_eq!(active.refusing(2).count(), 0);
+        assert_eq!(active.onset(&Timeline::new(vec![], 7).active(at(1)), 2, None), None);
+    }
+
+    #[test]
+    fn what_begins_strikes_live_connections_once_and_in_order() {
+        let request = Request::ours(0, 1, 1);
+        let none = active(&[]);
+        let onset = |faults: &[&str], in_flight: bool| active(faults).onset(&none, 0, in_flight.then_some(&request));
+        assert_eq!(onset(&["latency 5", "status 503", "limit 1"], true), None);
+        assert_eq!(onset(&["hang"], false), None);
+        assert_eq!(onset(&["hang-release"], true), Some((0, Strike::Swallow { release: true })));
+        assert_eq!(onset(&["hang", "reset"], true), Some((0, Strike::Swallow { release: false })));
+        assert_eq!(onset(&["hang", "reset"], false), Some((1, Strike::Reset)));
+        assert_eq!(onset(&["latency 5", "refuse"], false), Some((1, Strike::Reset)));
+        let acting = active(&["refuse"]);
+        assert_eq!(acting.onset(&acting, 0, Some(&request)), None, "what acted before has had its say");
+    }
+
+    #[test]
+    fn what_is_released_meets_only_what_it_has_not_met() {
+        let steps = vec![
+            step("slow", 0, 10, fault("latency 5")),
+            step("hang", 0, 5, fault("hang-release")),
+            step("later", 4, 10, fault("latency 7")),
+            step("behind", 0, 10, fault("latency 100")),
+        ];
+        let timeline = Timeline::new(steps, 7);
+        let request = Request::ours(0, 1, 1);
+        let judged = timeline.active(at(1));
+        assert_eq!(judged.judge(&request, at(1)).fate, Fate::Swallow { step: 1, release: true });
+        let released = timeline.active(at(5)).judge_released(&request, at(5), 1, &judged);
+        assert_eq!(released, Judgement { fate: Fate::Forward { delay: ms(107) }, touched: vec![2, 3] });
+    }
+}
