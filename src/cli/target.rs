@@ -1,12 +1,469 @@
-//! `stormwake target`.
+//! `stormwake target`: the built-in target alone, or as the child of a run.
 
 use super::exit::Code;
+use crate::config::{Key, Node, Place, Problems, Read, Value};
+use crate::engine::live::clock::LiveClock;
+use crate::engine::live::target::{PLAN_END, Ready, Server, Stats, StatsReader, TargetError, raise_file_limit};
+use crate::service::ServiceConfig;
+use anyhow::{Context, anyhow, bail};
+use serde::Serialize;
+use std::io::{self, BufRead, Read as _, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+/// The longest plan that is read, in bytes.
+const MAX_PLAN: u64 = 4 << 20;
+/// How often a child tells its counts.
+const TELL_EVERY: Duration = Duration::from_secs(1);
 
 /// What it is given.
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Take the service from this plan's `target`.
+    #[arg(long, value_name = "PLAN", conflicts_with_all = FLAGS.map(|(flag, _)| flag))]
+    plan: Option<PathBuf>,
+    #[command(flatten)]
+    service: ServiceArgs,
+    /// Drives the random service times of flags (a plan brings its own seed).
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Where to listen. Loopback unless you say otherwise; port 0 takes any that is free.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// Serve a run: the plan on stdin, the counts on stdout, the end with stdin's.
+    #[arg(long, hide = true)]
+    child: bool,
+}
+
+/// The service as flags.
+#[derive(clap::Args, Default)]
+struct ServiceArgs {
+    /// How many requests are served at once, or `unlimited`.
+    #[arg(long, value_name = "N", required_unless_present_any = ["plan", "child"])]
+    servers: Option<String>,
+    /// How long each is served: `10ms`, `uniform:5ms,15ms`, `exponential:10ms` or `lognormal:P50,P99`.
+    #[arg(long, value_name = "TIME", required_unless_present_any = ["plan", "child"])]
+    service_time: Option<String>,
+    /// How many may wait; more are refused with 503 [default: 1000].
+    #[arg(long, value_name = "N")]
+    queue: Option<String>,
+    /// Give up the work for clients that have gone.
+    #[arg(long)]
+    notices_cancel: bool,
+    /// Refuse requests above this rate, such as `100/s`.
+    #[arg(long, value_name = "RATE")]
+    limit: Option<String>,
+    /// How the limit is kept: `token_bucket` or `sliding_log`.
+    #[arg(long, value_name = "KIND", requires = "limit", default_value = "token_bucket")]
+    limiter: String,
+    /// How many tokens the bucket holds [default: 1].
+    #[arg(long, value_name = "N", requires = "limit")]
+    burst: Option<String>,
+    /// Count refused requests against the limit too.
+    #[arg(long, requires = "limit")]
+    count_rejected: bool,
+    /// The status of a refusal [default: 429].
+    #[arg(long, value_name = "STATUS", requires = "limit")]
+    reject: Option<String>,
+    /// The Retry-After of a refusal, such as `1s`.
+    #[arg(long, value_name = "TIME", requires = "limit")]
+    retry_after: Option<String>,
+}
+
+/// Each flag of the service and the key of the plan that it stands for. A problem is found at its place's line,
+/// which counts in this table from 1.
+const FLAGS: [(&str, &str); 10] = [
+    ("servers", "servers"),
+    ("service_time", "service_time"),
+    ("queue", "queue"),
+    ("notices_cancel", "notices_cancel"),
+    ("limit", "rate"),
+    ("limiter", "limiter"),
+    ("burst", "burst"),
+    ("count_rejected", "count_rejected"),
+    ("reject", "reject"),
+    ("retry_after", "retry_after"),
+];
+
+/// A service and the seed of its draws.
+struct Setup {
+    config: ServiceConfig,
+    seed: u64,
+}
 
 /// Runs the command.
-pub fn run(_args: Args) -> Code {
-    Code::Internal
+pub fn run(args: Args) -> Code {
+    let ended = if args.child { child() } else { alone(&args) };
+    match ended {
+        Ok(()) => Code::Pass,
+        Err(Ended { code, error }) => {
+            let _ = writeln!(io::stderr().lock(), "stormwake target: {error:#}");
+            code
+        }
+    }
+}
+
+/// Why the command failed.
+struct Ended {
+    code: Code,
+    error: anyhow::Error,
+}
+
+/// The plan or the flags are wrong.
+fn usage(error: anyhow::Error) -> Ended {
+    Ended { code: Code::Usage, error }
+}
+
+/// The environment does not give what is needed.
+fn environment(error: impl Into<anyhow::Error>) -> Ended {
+    Ended { code: Code::Internal, error: error.into() }
+}
+
+/// Serves until Ctrl-C or SIGTERM, and sums up.
+fn alone(args: &Args) -> Result<(), Ended> {
+    let setup = match &args.plan {
+        Some(path) => setup_of_file(path),
+        None => args.service.read().map(|config| Setup { config, seed: args.seed }),
+    }
+    .map_err(usage)?;
+    let mut stderr = io::stderr();
+    if !args.listen.ip().is_loopback() {
+        let _ = writeln!(stderr, "warning: {} is not loopback: whoever reaches this machine can use this target", args.listen);
+    }
+    let stats = on_runtime(setup, args.listen, async |server: Server| {
+        let (mut interrupt, mut terminate) = (heard(SignalKind::interrupt())?, heard(SignalKind::terminate())?);
+        let _ = writeln!(io::stderr(), "listening on http://{} (counts at /stormwake/stats; Ctrl-C ends it)", server.addr());
+        let stats = server.stats();
+        let stop = async {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        };
+        server.serve(stop).await.map_err(environment)?;
+        Ok(stats.read())
+    })?;
+    let _ = io::stdout().lock().write_all(summary(&stats).as_bytes());
+    Ok(())
+}
+
+/// Serves a run: until stdin ends (the parent has gone or wants no more) or SIGTERM.
+fn child() -> Result<(), Ended> {
+    let (plan, parent_gone) = read_stdin();
+    let setup = plan.and_then(|text| service_of("the plan on stdin", &text)).map_err(usage)?;
+    let (lines, writer) = write_stdout();
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let told = on_runtime(setup, any, async |server: Server| {
+        // Ctrl-C goes to the whole process group; the parent removes its faults first, and then ends this process.
+        let (_interrupt, mut terminate) = (heard(SignalKind::interrupt())?, heard(SignalKind::terminate())?);
+        say(&lines, &Ready { ready: server.addr() });
+        let stats = server.stats();
+        let stop = async {
+            tokio::select! {
+                _ = parent_gone => {}
+                _ = terminate.recv() => {}
+                () = tell(&lines, &stats) => {}
+            }
+        };
+        server.serve(stop).await.map_err(environment)?;
+        say(&lines, &stats.read());
+        drop(lines);
+        Ok(())
+    });
+    // The last line is worth waiting for; a parent that reads no more ends this process by killing it.
+    let _ = writer.join();
+    told
+}
+
+/// Runs a server on a runtime of its own.
+fn on_runtime<T>(setup: Setup, listen: SocketAddr, serve: impl AsyncFnOnce(Server) -> Result<T, Ended>) -> Result<T, Ended> {
+    raise_file_limit();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start a runtime");
+    let runtime = runtime.map_err(environment)?;
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        let bound = Server::bind(listen, &setup.config, setup.seed, LiveClock::starting_now());
+        serve(bound.map_err(|error: TargetError| environment(error))?).await
+    })
+}
+
+fn heard(kind: SignalKind) -> Result<Signal, Ended> {
+    signal(kind).context("cannot listen for signals").map_err(environment)
+}
+
+/// Tells the counts once a second, for ever.
+async fn tell(lines: &SyncSender<String>, stats: &StatsReader) {
+    let mut ticks = tokio::time::interval(TELL_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        ticks.tick().await;
+        say(lines, &stats.read());
+    }
+}
+
+/// Says a line. Where nobody has read the last ones it is left out: each holds the totals so far.
+fn say(lines: &SyncSender<String>, what: &impl Serialize) {
+    let json = serde_json::to_string(what).expect("numbers and addresses become JSON");
+    let _ = lines.try_send(json + "\n");
+}
+
+/// Writes lines to stdout from a thread of its own, so that a parent that does not read stalls no request.
+fn write_stdout() -> (SyncSender<String>, std::thread::JoinHandle<()>) {
+    let (sender, lines) = sync_channel::<String>(16);
+    let writer = std::thread::spawn(move || {
+        let mut stdout = io::stdout();
+        for line in lines {
+            if stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+                return;
+            }
+        }
+    });
+    (sender, writer)
+}
+
+/// Reads the plan from stdin up to its end mark; the receiver then tells when stdin has ended. A thread of its own
+/// reads on, which the end of the process ends.
+fn read_stdin() -> (anyhow::Result<String>, oneshot::Receiver<()>) {
+    let (sender, ended) = oneshot::channel();
+    let (plan_sender, plan) = sync_channel(1);
+    std::thread::spawn(move || {
+        let mut stdin = io::stdin().lock();
+        let _ = plan_sender.send(read_plan(&mut stdin));
+        let _ = io::copy(&mut stdin, &mut io::sink());
+        drop(sender);
+    });
+    let text = plan.recv().unwrap_or_else(|_| Err(anyhow!("stdin could not be read")));
+    (text, ended)
+}
+
+/// Reads lines up to [`PLAN_END`].
+fn read_plan(stdin: &mut impl BufRead) -> anyhow::Result<String> {
+    let mut text = String::new();
+    let mut stdin = stdin.take(MAX_PLAN);
+    loop {
+        let start = text.len();
+        if stdin.read_line(&mut text).context("cannot read the plan from stdin")? == 0 {
+            bail!("the plan on stdin does not end: expected a line `{PLAN_END}` after it, within {MAX_PLAN} bytes");
+        }
+        if text[start..].trim_end() == PLAN_END {
+            text.truncate(start);
+            return Ok(text);
+        }
+    }
+}
+
+fn setup_of_file(path: &std::path::Path) -> anyhow::Result<Setup> {
+    let shown = path.display().to_string();
+    let file = std::fs::File::open(path).with_context(|| format!("cannot read {shown}"))?;
+    let mut text = String::new();
+    file.take(MAX_PLAN).read_to_string(&mut text).with_context(|| format!("cannot read {shown}"))?;
+    service_of(&shown, &text)
+}
+
+fn summary(stats: &Stats) -> String {
+    let Stats { arrived, served, limited, queue_full, cancelled, useful_seconds, wasted_seconds, .. } = stats;
+    format!(
+        "{arrived} requests: {served} served, {limited} limited, {queue_full} refused by a full queue, {cancelled} whose client had gone\n\
+         service: {useful_seconds:.1} s useful, {wasted_seconds:.1} s wasted\n"
+    )
+}
+
+/// The service of a plan. WIRE HERE: reads JSON (which is YAML too) until `plan::load` is there.
+fn service_of(file: &str, text: &str) -> anyhow::Result<Setup> {
+    let json: serde_json::Value = serde_json::from_str(text).with_context(|| format!("{file} is no plan"))?;
+    let root = node_of(&json);
+    let service = root.get("target").and_then(|target| target.get("service"));
+    let service = service.with_context(|| format!("{file}: its target is a URL; only `target.service` can be run here"))?;
+    let mut problems = Problems::default();
+    let config = ServiceConfig::read(service, &mut problems).filter(|_| !problems.any_error());
+    let config = config.with_context(|| said(&problems, |_| file.to_string()))?;
+    Ok(Setup { config, seed: json["seed"].as_u64().unwrap_or(1) })
+}
+
+fn node_of(json: &serde_json::Value) -> Node {
+    let value = match json {
+        serde_json::Value::Null => Value::Null,
+        serde_json::Value::String(text) => Value::Text(text.clone()),
+        serde_json::Value::Array(items) => Value::List(items.iter().map(node_of).collect()),
+        serde_json::Value::Object(entries) => Value::Map(
+            entries.iter().map(|(name, value)| (Key { name: name.clone(), place: Place::default() }, node_of(value))).collect(),
+        ),
+        other => Value::Text(other.to_string()),
+    };
+    Node { value, place: Place::default() }
+}
+
+impl ServiceArgs {
+    /// The service that the flags describe, read as a plan's would be: the same words, checks and defaults.
+    fn read(&self) -> anyhow::Result<ServiceConfig> {
+        let mut service = vec![
+            text_entry("servers", self.servers.as_deref()),
+            self.service_time.as_deref().map(service_time_entry),
+            text_entry("queue", self.queue.as_deref()),
+            self.notices_cancel.then(|| text_entry("notices_cancel", Some("true"))).flatten(),
+        ];
+        if let Some(limit) = &self.limit {
+            service.push(Some(self.limiter_entry(limit)?));
+        }
+        let mut problems = Problems::default();
+        // An unknown key is reported, and does not keep the rest from being read.
+        let config = ServiceConfig::read(&map("servers", service), &mut problems).filter(|_| !problems.any_error());
+        config.ok_or_else(|| anyhow!(said(&problems, flag_of)))
+    }
+
+    fn limiter_entry(&self, limit: &str) -> anyhow::Result<(Key, Node)> {
+        let (mut fields, kind) = match self.limiter.as_str() {
+            "sliding_log" => (log_entries(limit)?, "sliding_log"),
+            other => (vec![text_entry("rate", Some(limit))], other),
+        };
+        fields.push(text_entry("burst", self.burst.as_deref()));
+        fields.push(self.count_rejected.then(|| text_entry("count_rejected", Some("true"))).flatten());
+        fields.push(text_entry("reject", self.reject.as_deref()));
+        fields.push(text_entry("retry_after", self.retry_after.as_deref()));
+        let kind = Key { name: kind.to_string(), place: place_of("limiter") };
+        let limiter = Value::Map(vec![(kind, map("rate", fields))]);
+        Ok((Key { name: "limiter".into(), place: place_of("limiter") }, Node { value: limiter, place: place_of("limiter") }))
+    }
+}
+
+/// `100/s` as a sliding log: 100 in any second.
+fn log_entries(limit: &str) -> anyhow::Result<Vec<Option<(Key, Node)>>> {
+    let (count, unit) = limit.split_once('/').with_context(|| format!("--limit: `{limit}` is not a rate: write `100/s`"))?;
+    let window = format!("1{}", unit.trim());
+    let entry = |key: &str, text: &str| {
+        (
+            Key { name: key.into(), place: place_of("rate") },
+            Node { value: Value::Text(text.trim().into()), place: place_of("rate") },
+        )
+    };
+    Ok(vec![Some(entry("limit", count)), Some(entry("window", &window))])
+}
+
+/// `exponential:10ms` and its like as a plan's map.
+fn service_time_entry(text: &str) -> (Key, Node) {
+    let (kind, times) = text.split_once(':').unwrap_or(("", text));
+    let names: &[&str] = match kind {
+        "uniform" => &["from", "to"],
+        "exponential" => &["mean"],
+        "lognormal" => &["p50", "p99"],
+        _ => return entry("service_time", Value::Text(text.to_string())),
+    };
+    let place = place_of("service_time");
+    let field = |(n, time): (usize, &str)| {
+        let name = names.get(n).copied().unwrap_or("a third time").to_string();
+        (Key { name, place }, Node { value: Value::Text(time.trim().to_string()), place })
+    };
+    let fields = Value::Map(times.split(',').enumerate().map(field).collect());
+    entry("service_time", Value::Map(vec![(Key { name: kind.to_string(), place }, Node { value: fields, place })]))
+}
+
+fn text_entry(key: &str, text: Option<&str>) -> Option<(Key, Node)> {
+    text.map(|text| entry(key, Value::Text(text.trim().to_string())))
+}
+
+fn entry(key: &str, value: Value) -> (Key, Node) {
+    (Key { name: key.to_string(), place: place_of(key) }, Node { value, place: place_of(key) })
+}
+
+fn map(place: &str, entries: Vec<Option<(Key, Node)>>) -> Node {
+    Node { value: Value::Map(entries.into_iter().flatten().collect()), place: place_of(place) }
+}
+
+fn place_of(key: &str) -> Place {
+    let line = FLAGS.iter().position(|(_, of)| *of == key).map_or(0, |index| index as u32 + 1);
+    Place { line, ..Place::default() }
+}
+
+fn flag_of(line: u32) -> String {
+    let flag = (line as usize).checked_sub(1).and_then(|index| FLAGS.get(index));
+    flag.map_or_else(String::new, |(flag, _)| format!("--{}", flag.replace('_', "-")))
+}
+
+/// All problems, one a line.
+fn said(problems: &Problems, place: impl Fn(u32) -> String) -> String {
+    let line = |problem: &&crate::config::Problem| {
+        let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        format!("{}: {}{hint}", place(problem.place.line), problem.message)
+    };
+    problems.sorted().iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::config::Servers;
+    use crate::service::limiter::{LimiterConfig, SlidingLog, TokenBucket};
+    use crate::service::time::{ExponentialTime, Lognormal, ServiceTime, Uniform};
+    use crate::time::{Rate, Span};
+    use clap::Parser;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn read(line: &str) -> anyhow::Result<ServiceConfig> {
+        let line = Line::try_parse_from(std::iter::once("target").chain(line.split_whitespace()))?;
+        line.args.service.read()
+    }
+
+    #[test]
+    fn flags_say_what_a_plan_says() {
+        const MS: fn(u64) -> Span = Span::from_millis;
+        let plain = read("--servers 6 --service-time 10ms --queue 2000").unwrap();
+        assert_eq!(
+            (plain.servers, &plain.service_time, plain.queue),
+            (Servers::Limited(6), &ServiceTime::Constant(MS(10)), 2000)
+        );
+        assert_eq!((plain.limiter, plain.notices_cancel), (None, false));
+        let time = |text: &str| read(&format!("--servers unlimited --service-time {text}")).unwrap().service_time;
+        assert_eq!(time("uniform:5ms,15ms"), ServiceTime::Uniform(Uniform { from: MS(5), to: MS(15) }));
+        assert_eq!(time("exponential:5ms"), ServiceTime::Exponential(ExponentialTime { mean: MS(5) }));
+        assert_eq!(time("lognormal:5ms,15ms"), ServiceTime::Lognormal(Lognormal { p50: MS(5), p99: MS(15) }));
+        let limited =
+            |text: &str| read(&format!("--servers 1 --service-time 1ms --limit 100/m {text}")).unwrap().limiter.unwrap();
+        let log = SlidingLog { limit: 100, window: MS(60_000), count_rejected: true, reject: 503, retry_after: Some(MS(1000)) };
+        let flags = "--limiter sliding_log --count-rejected --reject 503 --retry-after 1s";
+        assert_eq!(limited(flags), LimiterConfig::SlidingLog(log));
+        let rate = Rate::parse("100/m").unwrap();
+        let bucket = TokenBucket { rate, burst: 7, count_rejected: false, reject: 429, retry_after: None };
+        assert_eq!(limited("--burst 7"), LimiterConfig::TokenBucket(bucket));
+    }
+
+    #[test]
+    fn what_is_wrong_names_its_flag() {
+        let table = [
+            ("--service-time 1ms", "--servers"),
+            ("--servers 0 --service-time 1ms", "--servers: expected a number of servers"),
+            ("--servers 1 --service-time 10", "--service-time: a duration needs a unit"),
+            ("--servers 1 --service-time uniform:9ms,5ms", "--service-time: `from` must not be longer"),
+            ("--servers 1 --service-time lognormal:9ms", "--service-time: `p99` is missing"),
+            ("--servers 1 --service-time uniform:1ms,2ms,3ms", "--service-time: unknown key"),
+            ("--servers 1 --service-time normal:1ms", "--service-time"),
+            ("--servers 1 --service-time 1ms --queue many", "--queue: expected a whole number"),
+            ("--servers 1 --service-time 1ms --burst 3", "--limit"),
+            ("--servers 1 --service-time 1ms --limit 100", "--limit: a rate needs a unit"),
+            ("--servers 1 --service-time 1ms --limit 9/s --burst 0", "--limit: `burst` must be 1 or more"),
+            ("--servers 1 --service-time 1ms --limit 9/s --reject 42", "--limit: 42 is not a status"),
+            ("--servers 1 --service-time 1ms --limit 9/s --limiter token_bukket", "did you mean `token_bucket`?"),
+            ("--servers 1 --service-time 1ms --limit 0/s --limiter sliding_log", "`limit` must lie between"),
+            ("--servers 1 --service-time 1ms --plan x.yaml", "cannot be used with"),
+        ];
+        for (line, expected) in table {
+            let message = read(line).expect_err(line).to_string();
+            assert!(message.contains(expected), "{line}: {message}");
+        }
+    }
+
+    #[test]
+    fn the_plan_on_stdin_ends_at_its_mark() {
+        let read = |text: &str| read_plan(&mut text.as_bytes()).map_err(|error| error.to_string());
+        assert_eq!(read("a: 1\nb: ...\n...\nrest").unwrap(), "a: 1\nb: ...\n");
+        assert_eq!(read("a: 1\r\n...\r\n").unwrap(), "a: 1\r\n");
+        assert!(read("a: 1\n").unwrap_err().contains("expected a line `...`"));
+    }
 }

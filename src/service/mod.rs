@@ -1,5 +1,19 @@
 //! A model of a target: what a service with these limits does with the requests it gets.
+//!
+//! Owns the machine [`Service`] and its parts: a [`limiter`] refuses first, then a bounded [`queue`] holds what
+//! the [`servers`] cannot take at once, and [`time`] says how long each request is served. The live target and
+//! the simulator drive the same machine. Leaves to others: sockets, timers, and what a request looks like.
 
 pub mod config;
+pub mod counts;
+pub mod key;
+pub mod limiter;
+pub mod machine;
+pub mod queue;
+pub mod servers;
+pub mod time;
 
 pub use config::ServiceConfig;
+pub use counts::Counts;
+pub use key::RequestKey;
+pub use machine::{Answer, Arrival, Service};

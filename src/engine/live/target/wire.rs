@@ -1,0 +1,85 @@
+//! What the child and its parent say to each other, as lines of JSON; `GET /stormwake/stats` answers the same.
+
+use crate::metrics::record::ServiceCounts;
+use crate::service::Counts;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// The line after the plan on the child's stdin: YAML's own end of a document.
+pub const PLAN_END: &str = "...";
+
+/// The child's first line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    /// Where it listens.
+    pub ready: SocketAddr,
+}
+
+/// The child's lines after that, one a second and one at the end: totals since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Requests that came.
+    pub arrived: u64,
+    /// Requests served to the end, for clients there or gone.
+    pub served: u64,
+    /// Of them, those whose client had gone.
+    pub served_for_nobody: u64,
+    /// Refused by the limiter.
+    pub limited: u64,
+    /// Refused because the queue was full.
+    pub queue_full: u64,
+    /// Of them, those refused by the program's own bound on requests in service.
+    pub bound_reached: u64,
+    /// Requests whose client went before the answer.
+    pub cancelled: u64,
+    /// Of them, those whose work was given up.
+    pub given_up: u64,
+    /// Seconds of service for clients that were still there at its end.
+    pub useful_seconds: f64,
+    /// Seconds of service for clients that had gone.
+    pub wasted_seconds: f64,
+    /// Requests that wait.
+    pub queued: u64,
+    /// Requests in service.
+    pub in_service: u64,
+    /// Open connections.
+    pub connections: u64,
+    /// Connections that could not be accepted at once, mostly for want of file descriptors.
+    pub accept_errors: u64,
+}
+
+impl Stats {
+    /// The counts of a service and of its server.
+    pub fn new(counts: &Counts, connections: u64, accept_errors: u64) -> Self {
+        Self {
+            arrived: counts.arrived,
+            served: counts.served,
+            served_for_nobody: counts.served_for_nobody,
+            limited: counts.limited,
+            queue_full: counts.queue_full,
+            bound_reached: counts.bound_reached,
+            cancelled: counts.cancelled,
+            given_up: counts.given_up,
+            useful_seconds: counts.useful.as_secs_f64(),
+            wasted_seconds: counts.wasted.as_secs_f64(),
+            queued: counts.queued,
+            in_service: counts.in_service,
+            connections,
+            accept_errors,
+        }
+    }
+}
+
+impl From<Stats> for ServiceCounts {
+    fn from(stats: Stats) -> Self {
+        Self {
+            arrived: stats.arrived,
+            served: stats.served,
+            limited: stats.limited,
+            queue_full: stats.queue_full,
+            cancelled: stats.cancelled,
+            useful_seconds: stats.useful_seconds,
+            wasted_seconds: stats.wasted_seconds,
+        }
+    }
+}
