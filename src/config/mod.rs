@@ -14,5 +14,5 @@ mod shape;
 
 pub use node::{Key, Node, Place, Source, Value};
 pub use problem::{Problem, Problems, Severity, closest};
-pub use read::{At, Entry, Fields, Read, Table, read_choice, read_keyword, read_text};
+pub use read::{At, Entry, Fields, Lenient, Read, Table, read_choice, read_keyword, read_text};
 pub use shape::{Alternative, Field, Shape};

@@ -65,6 +65,22 @@ impl Node {
         }
     }
 
+    /// The place of what a path leads to (keys of maps, indexes of lists from 0), or of the last thing on the way that is there.
+    pub fn place_of(&self, path: &[&str]) -> Place {
+        let mut node = self;
+        for part in path {
+            let next = match &node.value {
+                Value::List(items) => part.parse::<usize>().ok().and_then(|index| items.get(index)),
+                _ => node.get(part),
+            };
+            match next {
+                Some(next) => node = next,
+                None => break,
+            }
+        }
+        node.place
+    }
+
     /// The entry of a map.
     pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {

@@ -26,6 +26,10 @@ pub struct At<T> {
     pub place: Place,
 }
 
+/// A value that may have been wrong: its errors are reported, and what stands beside it is still read and checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lenient<T>(pub Option<T>);
+
 /// A mapping from free names, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table<T>(pub Vec<Entry<T>>);
@@ -216,6 +220,15 @@ impl<T: Read> Read for Option<T> {
 impl<T: Read> Read for At<T> {
     fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
         T::read(node, problems).map(|value| At { value, place: node.place })
+    }
+    fn shape() -> Shape {
+        T::shape()
+    }
+}
+
+impl<T: Read> Read for Lenient<T> {
+    fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
+        Some(Lenient(T::read(node, problems)))
     }
     fn shape() -> Shape {
         T::shape()

@@ -1,11 +1,23 @@
 //! The plan: YAML to a checked [`Plan`] made of the configs of the modules below.
 
+pub mod arithmetic;
+mod check;
+mod emit;
+pub mod error;
 pub mod fleet;
+mod load;
+mod overrides;
 pub mod raw;
 pub mod target;
+pub mod url;
+mod vars;
+pub mod yaml;
 
+pub use error::{Diagnostics, PlanError};
+pub use load::{Loaded, Source, decode, load};
 pub use raw::RawPlan;
-pub use target::{HeaderValue, Route, Success, TargetConfig};
+pub use target::{HeaderValue, Route, StatusSet, Success, TargetConfig};
+pub use url::{Scheme, TargetUrl};
 
 use crate::fault::Step;
 use crate::fleet::FleetConfig;

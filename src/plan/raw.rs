@@ -1,7 +1,8 @@
 //! The plan as written, before names are resolved and numbers are checked against each other.
 
+use super::fleet::RawFleet;
 use super::target::TargetConfig;
-use crate::config::{At, Table};
+use crate::config::{At, Lenient, Table};
 use crate::fault::Fault;
 use crate::gate::{Expect, GateConfig, RecoveryConfig, SteadyState, StopConfig};
 use crate::policy::Policy;
@@ -12,15 +13,15 @@ record! {
     /// A step of the timeline: a fault, at a time, for a duration.
     pub struct RawStep {
         /// When it begins, from the start of the run.
-        at: Span,
+        at: At<Span>,
         /// How long it lasts; to the end of the run where nothing is said.
-        r#for: Option<Span>,
+        r#for: Option<At<Span>>,
         /// Its name, for `recovery`, gates and reports; the fault's own where nothing is said.
-        name: Option<String>,
+        name: Option<At<String>>,
         /// What it does.
-        fault: Fault,
+        fault: At<Fault>,
         /// The fleets it strikes; all of them where nothing is said.
-        fleets: Vec<At<String>> = Vec::new(),
+        fleets: Option<At<Vec<At<String>>>>,
     }
 }
 
@@ -28,32 +29,32 @@ record! {
     /// A stormwake plan: top to bottom like a game day.
     pub struct RawPlan {
         /// The version of the plan's language: 1.
-        version: At<u32>,
+        version: Lenient<At<u32>>,
         /// What reports and folders are named after; the file's name where nothing is said.
-        name: Option<At<String>>,
+        name: Option<Lenient<At<String>>>,
         /// Drives every random choice of the run.
-        seed: u64 = 1,
+        seed: Lenient<u64> = Lenient(Some(1)),
         /// Where the load goes.
-        target: At<TargetConfig>,
+        target: Lenient<At<TargetConfig>>,
         /// Policies by name.
-        policies: Table<Policy> = Table::default(),
+        policies: Lenient<Table<Lenient<Policy>>> = Lenient(Some(Table::default())),
         /// Fleets by name.
-        fleets: At<Table<At<super::fleet::RawFleet>>>,
-        /// The baseline.
-        steady_state: Option<At<SteadyState>>,
+        fleets: Lenient<At<Table<Lenient<At<RawFleet>>>>>,
+        /// The baseline: the stretch before the first fault (30s of it at most) where nothing is said and `recovery` needs one.
+        steady_state: Option<Lenient<At<SteadyState>>>,
         /// The faults.
-        timeline: Vec<At<RawStep>> = Vec::new(),
+        timeline: Lenient<Vec<Lenient<At<RawStep>>>> = Lenient(Some(Vec::new())),
         /// What counts as recovered.
-        recovery: Option<At<RecoveryConfig>>,
+        recovery: Option<Lenient<At<RecoveryConfig>>>,
         /// Checks on the run.
-        gates: Vec<GateConfig> = Vec::new(),
+        gates: Lenient<Vec<Lenient<GateConfig>>> = Lenient(Some(Vec::new())),
         /// When the run is stopped before its end.
-        stop_if: Vec<StopConfig> = Vec::new(),
+        stop_if: Lenient<Vec<Lenient<StopConfig>>> = Lenient(Some(Vec::new())),
         /// What a plan that shows a failure expects; it passes when it gets that.
-        expect: Option<Expect>,
+        expect: Option<Lenient<At<Expect>>>,
         /// How long the run is.
-        length: At<Span>,
+        length: Lenient<At<Span>>,
         /// What deadlines are rounded up to.
-        timer_grain: Span = Span::from_micros(250),
+        timer_grain: Lenient<At<Span>> = Lenient(Some(At { value: Span::from_micros(250), place: Default::default() })),
     }
 }

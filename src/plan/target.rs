@@ -1,6 +1,7 @@
 //! Where the load goes: somebody's URL, or the built-in target.
 
-use crate::config::{At, Node, Problems, Read, Shape, Table, Value};
+use super::url::TargetUrl;
+use crate::config::{At, Node, Problems, Read, Shape, Table, Value, read_text};
 use crate::record;
 use crate::service::ServiceConfig;
 use crate::time::{Rate, Span};
@@ -55,11 +56,52 @@ record! {
     }
 }
 
+/// Statuses that count as success: one, or a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusSet {
+    /// One status.
+    One(u16),
+    /// A class, by its first digit.
+    Class(u8),
+}
+
+impl StatusSet {
+    /// Whether a status belongs to it.
+    pub fn contains(self, status: u16) -> bool {
+        match self {
+            Self::One(one) => status == one,
+            Self::Class(class) => status / 100 == u16::from(class),
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let class = text.strip_suffix("xx").and_then(|digit| digit.parse::<u8>().ok()).filter(|n| (1..=5).contains(n));
+        let one = text.parse::<u16>().ok().filter(|code| (100..=599).contains(code));
+        match (class, one) {
+            (Some(class), _) => Ok(Self::Class(class)),
+            (_, Some(one)) => Ok(Self::One(one)),
+            _ => Err(format!("`{text}` is not a status: expected one such as 204, or a class such as 2xx")),
+        }
+    }
+}
+
+impl Read for StatusSet {
+    fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
+        read_text(node, problems, Self::parse)
+    }
+    fn shape() -> Shape {
+        Shape::OneOf(vec![
+            Shape::Integer { min: 100, max: 599 },
+            Shape::Text { what: "a class of statuses", pattern: "^([1-5]xx|[1-5][0-9][0-9])$", examples: &["2xx"] },
+        ])
+    }
+}
+
 record! {
     /// What counts as success.
     pub struct Success {
         /// Statuses (`200`) or classes (`2xx`); 2xx where nothing is said.
-        status: Vec<String> = vec!["2xx".to_string()],
+        status: Vec<StatusSet> = vec![StatusSet::Class(2)],
         /// A text that the body must hold.
         body_contains: Option<String>,
         /// How long an attempt may take to count as success.
@@ -71,7 +113,7 @@ record! {
     /// Where the load goes.
     pub struct TargetConfig {
         /// An `http://` or `https://` URL; or, in its place, `service`.
-        url: Option<At<String>>,
+        url: Option<At<TargetUrl>>,
         /// The built-in target, with these limits; or, in its place, `url`.
         service: Option<ServiceConfig>,
         /// The method of a request.
@@ -83,7 +125,7 @@ record! {
         /// Several kinds of request with weights; one, of the URL's path, where nothing is said.
         routes: Vec<Route> = Vec::new(),
         /// What counts as success.
-        success: Success = Success { status: vec!["2xx".to_string()], body_contains: None, within: None },
+        success: Success = Success { status: vec![StatusSet::Class(2)], body_contains: None, within: None },
         /// Hosts that may be dialled beside loopback (`*.staging.internal` for all below), given `--approve`.
         allow: Vec<At<String>> = Vec::new(),
         /// A ceiling on attempts per second, retries included.
@@ -94,5 +136,12 @@ record! {
         (Some(_), None) | (None, Some(_)) => Ok(()),
         (None, None) => Err("the target is missing: give `url`, or `service` for the built-in one".to_string()),
         (Some(_), Some(_)) => Err("`url` and `service` exclude each other: keep one".to_string()),
+    }
+}
+
+impl Success {
+    /// Whether a status counts as success.
+    pub fn accepts(&self, status: u16) -> bool {
+        self.status.iter().any(|set| set.contains(status))
     }
 }

@@ -1,0 +1,229 @@
+//! What follows from a plan without running it: worst-case load, sockets, and the rules of arithmetic that are right
+//! surprisingly often. Plain data, each with a sentence; drawing is left to `report`.
+
+mod rules;
+
+pub use rules::{Rule, rules};
+
+use super::{Fleet, Plan};
+use crate::fleet::FleetConfig;
+use crate::load::Load;
+use crate::policy::backoff::{Backoff, Jitter};
+use crate::policy::{Attempts, Policy};
+use crate::service::config::{LimiterConfig, Servers, ServiceConfig, ServiceTime};
+use crate::time::Span;
+
+/// What a fleet offers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Offered {
+    /// Operations per second, at most, whatever the target does: open load.
+    Rate(f64),
+    /// So many operations, about at once.
+    Burst(f64),
+    /// One operation per client at a time: closed load.
+    Closed {
+        /// Clients.
+        clients: f64,
+        /// The pause between two operations, in seconds.
+        think: f64,
+    },
+}
+
+impl Offered {
+    /// Operations per second where that does not depend on the target; else 0.
+    pub fn rate(self) -> f64 {
+        match self {
+            Self::Rate(rate) => rate,
+            Self::Burst(_) | Self::Closed { .. } => 0.0,
+        }
+    }
+}
+
+/// What a fleet offers.
+pub fn offered(fleet: &FleetConfig) -> Offered {
+    let clients = f64::from(fleet.clients);
+    let by = |rate: Option<crate::time::Rate>, each: Option<crate::time::Rate>| {
+        Offered::Rate(rate.map_or(0.0, |rate| rate.get()) + each.map_or(0.0, |each| each.get() * clients))
+    };
+    match &fleet.load {
+        Load::Constant(load) => by(load.rate, load.each),
+        Load::Poisson(load) => by(load.rate, load.each),
+        Load::Ramp(ramp) => Offered::Rate(ramp.from.get().max(ramp.to.get())),
+        Load::Closed(closed) => Offered::Closed { clients, think: closed.think.as_secs_f64() },
+        Load::Trigger(trigger) if trigger.spread >= Span::from_secs(1) => Offered::Rate(clients / trigger.spread.as_secs_f64()),
+        Load::Trigger(_) => Offered::Burst(clients),
+    }
+}
+
+/// Operations per second that the whole plan offers, closed fleets taken at their fastest that can be told: an
+/// answer in the mean service time of the built-in target. None where a fleet's rate cannot be told.
+pub fn offered_total(plan: &Plan) -> Option<f64> {
+    let service = plan.target.service.as_ref().map_or(0.0, |service| mean_service_time(&service.service_time));
+    plan.fleets
+        .iter()
+        .map(|fleet| match offered(&fleet.config) {
+            Offered::Rate(rate) => Some(rate),
+            Offered::Burst(_) => Some(0.0),
+            Offered::Closed { clients, think } if think + service > 0.0 => Some(clients / (think + service)),
+            Offered::Closed { .. } => None,
+        })
+        .sum()
+}
+
+/// The mean of a service time, in seconds.
+pub fn mean_service_time(time: &ServiceTime) -> f64 {
+    match time {
+        ServiceTime::Constant(span) => span.as_secs_f64(),
+        ServiceTime::Uniform(u) => (u.from.as_secs_f64() + u.to.as_secs_f64()) / 2.0,
+        ServiceTime::Exponential(e) => e.mean.as_secs_f64(),
+        ServiceTime::Lognormal(l) => {
+            // The 99th percentile of the standard normal distribution lies at 2.3263.
+            let sigma = libm::log(l.p99.as_secs_f64() / l.p50.as_secs_f64()) / 2.326_347_874_040_841;
+            l.p50.as_secs_f64() * libm::exp(sigma * sigma / 2.0)
+        }
+    }
+}
+
+/// Requests per second that the built-in target can serve; none where nothing limits it.
+pub fn capacity(service: &ServiceConfig) -> Option<f64> {
+    let mean = mean_service_time(&service.service_time);
+    let served = match service.servers {
+        Servers::Limited(n) if mean > 0.0 => Some(f64::from(n) / mean),
+        Servers::Limited(_) | Servers::Unlimited => None,
+    };
+    let let_in = service.limiter.as_ref().map(|limiter| match limiter {
+        LimiterConfig::TokenBucket(bucket) => bucket.rate.get(),
+        LimiterConfig::SlidingLog(log) => f64::from(log.limit) / log.window.as_secs_f64(),
+    });
+    match (served, let_in) {
+        (Some(served), Some(let_in)) => Some(served.min(let_in)),
+        (served, let_in) => served.or(let_in),
+    }
+}
+
+/// How many attempts an operation may take at worst.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum WorstAttempts {
+    /// So many.
+    AtMost(f64),
+    /// As many as fit before a limit: with no wait between them, only the target's speed bounds them.
+    Unbounded,
+}
+
+/// How many attempts an operation may take at worst: every attempt fails at once.
+pub fn worst_attempts(policy: &Policy) -> WorstAttempts {
+    let limit = [policy.deadline, policy.max_elapsed].into_iter().flatten().min();
+    let (most, limit) = match (policy.attempts, limit) {
+        (Attempts::Limited(n), None) => return WorstAttempts::AtMost(f64::from(n)),
+        (Attempts::Limited(n), Some(limit)) => (n, limit),
+        (Attempts::Unlimited, Some(limit)) => (1_000_000, limit),
+        (Attempts::Unlimited, None) => return WorstAttempts::Unbounded,
+    };
+    let (mut elapsed, mut made) = (0.0, 1u32);
+    while made < most {
+        elapsed += mean_wait(policy, made);
+        if elapsed > limit.as_secs_f64() {
+            break;
+        }
+        made += 1;
+    }
+    match policy.attempts {
+        Attempts::Unlimited if made >= most => WorstAttempts::Unbounded,
+        _ => WorstAttempts::AtMost(f64::from(made)),
+    }
+}
+
+/// The mean wait after the n-th failure, in seconds.
+fn mean_wait(policy: &Policy, failure: u32) -> f64 {
+    let (wait, jitter) = match &policy.backoff {
+        Backoff::None(_) => return 0.0,
+        Backoff::Fixed(fixed) => (fixed.delay.as_secs_f64(), &fixed.jitter),
+        Backoff::Exponential(e) => {
+            let exponent = (failure - 1 + e.first_exponent).min(1_000);
+            let grown = e.base.as_secs_f64() * libm::pow(e.multiplier, f64::from(exponent));
+            (grown.min(e.cap.map_or(f64::INFINITY, Span::as_secs_f64)), &e.jitter)
+        }
+    };
+    match jitter {
+        Jitter::None(_) | Jitter::Proportional(_) | Jitter::Decorrelated(_) => wait,
+        Jitter::Full(_) => wait / 2.0,
+        Jitter::Equal(_) => wait * 0.75,
+        Jitter::Additive(a) => wait + a.range.as_secs_f64() / 2.0,
+    }
+}
+
+/// The most load that a fleet can make.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FleetLoad {
+    /// Its name.
+    pub fleet: String,
+    /// Its virtual clients.
+    pub clients: u32,
+    /// What it offers.
+    pub offered: Offered,
+    /// Attempts of one operation.
+    pub attempts: WorstAttempts,
+    /// Attempts per second at worst; none where only the target's speed bounds them.
+    pub attempted: Option<f64>,
+}
+
+/// The most load that a plan can make.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorstLoad {
+    /// By fleet.
+    pub fleets: Vec<FleetLoad>,
+    /// Over all fleets, the ceiling applied; none where only the target's speed bounds it.
+    pub attempted: Option<f64>,
+    /// The ceiling of the plan, per second.
+    pub ceiling: Option<f64>,
+}
+
+/// The most load that a plan can make: `clients × rate × attempts`, every attempt failing.
+pub fn worst_load(plan: &Plan) -> WorstLoad {
+    let fleets: Vec<FleetLoad> = plan.fleets.iter().map(fleet_load).collect();
+    let sum = fleets.iter().map(|fleet| fleet.attempted).sum::<Option<f64>>();
+    let ceiling = plan.target.max_attempts.map(|rate| rate.get());
+    let attempted = match (sum, ceiling) {
+        (Some(sum), Some(ceiling)) => Some(sum.min(ceiling)),
+        (sum, ceiling) => sum.or(ceiling),
+    };
+    WorstLoad { fleets, attempted, ceiling }
+}
+
+fn fleet_load(fleet: &Fleet) -> FleetLoad {
+    let offered = offered(&fleet.config);
+    let attempts = worst_attempts(&fleet.policy);
+    let attempted = match (offered, attempts) {
+        (Offered::Rate(rate), WorstAttempts::AtMost(attempts)) => Some(rate * attempts),
+        (Offered::Burst(operations), WorstAttempts::AtMost(attempts)) => Some(operations * attempts),
+        (Offered::Closed { clients, think }, WorstAttempts::AtMost(attempts)) if think > 0.0 => {
+            Some(clients * attempts / (think + (1..attempts as u32).map(|n| mean_wait(&fleet.policy, n)).sum::<f64>()))
+        }
+        _ => None,
+    };
+    FleetLoad { fleet: fleet.name.clone(), clients: fleet.config.clients, offered, attempts, attempted }
+}
+
+/// The sockets that a plan needs, by process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sockets {
+    /// Of the clients: one each.
+    pub clients: u64,
+    /// Of the proxy: two for each client, one to it and one to the target.
+    pub proxy: u64,
+    /// Of the built-in target, in its own process: one for each client; 0 for somebody else's.
+    pub target: u64,
+}
+
+impl Sockets {
+    /// In the process that holds clients and proxy.
+    pub fn own_process(self) -> u64 {
+        self.clients + self.proxy
+    }
+}
+
+/// The sockets that a plan needs.
+pub fn sockets(plan: &Plan) -> Sockets {
+    let clients: u64 = plan.fleets.iter().map(|fleet| u64::from(fleet.config.clients)).sum();
+    Sockets { clients, proxy: 2 * clients, target: if plan.target.service.is_some() { clients } else { 0 } }
+}

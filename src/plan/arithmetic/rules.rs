@@ -1,0 +1,316 @@
+//! The rules of arithmetic that apply to a plan, each with the plan's numbers.
+
+use super::{Offered, WorstAttempts, capacity, offered, offered_total, worst_attempts};
+use crate::fault::Fault;
+use crate::plan::{Fleet, Plan};
+use crate::policy::backoff::exponential::Clamp;
+use crate::policy::backoff::{Backoff, Exponential, Jitter};
+use crate::policy::budget::Tier;
+use crate::policy::{Policy, RetryAfter};
+use crate::service::config::{LimiterConfig, Servers, ServiceConfig};
+use crate::time::Span;
+
+/// What a rule says of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// The rule's name.
+    pub key: &'static str,
+    /// Whether it foretells trouble.
+    pub danger: bool,
+    /// What it says, with the plan's numbers.
+    pub sentence: String,
+}
+
+/// The rules that apply to a plan, in the order of importance.
+pub fn rules(plan: &Plan) -> Vec<Rule> {
+    let load = Load::of(plan);
+    let mut rules = Vec::new();
+    rules.extend(load.as_ref().and_then(|load| overload(load)));
+    rules.extend(load.as_ref().and_then(|load| storm(plan, load)));
+    rules.extend(load.as_ref().map(|load| budgets(plan, load)).unwrap_or_default());
+    rules.extend(load.as_ref().and_then(|load| spreading(plan, load)));
+    rules.extend(load.as_ref().and_then(|load| drain(plan, load)));
+    rules.extend(plan.target.service.as_ref().and_then(|service| patience(plan, service)));
+    for fleet in &plan.fleets {
+        rules.extend(shape(fleet));
+    }
+    rules.extend(hints(plan));
+    rules
+}
+
+/// Load against capacity.
+struct Load {
+    /// Operations per second offered, λ.
+    offered: f64,
+    /// Requests per second served, μ.
+    capacity: f64,
+}
+
+impl Load {
+    /// None where either is not known: somebody else's target has a capacity, but the plan does not say which.
+    fn of(plan: &Plan) -> Option<Self> {
+        let capacity = capacity(plan.target.service.as_ref()?)?;
+        let offered = offered_total(plan)?;
+        (offered > 0.0 && capacity > 0.0).then_some(Self { offered, capacity })
+    }
+}
+
+fn rule(key: &'static str, danger: bool, sentence: String) -> Rule {
+    Rule { key, danger, sentence }
+}
+
+fn overload(load: &Load) -> Option<Rule> {
+    let Load { offered, capacity } = load;
+    (offered >= capacity).then(|| {
+        let sentence =
+            format!("overloaded without any fault: {}/s are offered, and the target serves {}/s", n(*offered), n(*capacity));
+        rule("overload", true, sentence)
+    })
+}
+
+/// λ·(R+1) > μ.
+fn storm(plan: &Plan, load: &Load) -> Option<Rule> {
+    if load.offered >= load.capacity {
+        return None;
+    }
+    let budgeted = plan.fleets.iter().all(|fleet| fleet.policy.budget.is_some());
+    let mut worst = 0.0;
+    for fleet in &plan.fleets {
+        let WorstAttempts::AtMost(attempts) = worst_attempts(&fleet.policy) else {
+            let sentence = format!(
+                "vulnerable to a retry storm: fleet `{}` retries without limit, so attempts can exceed the {}/s that the target serves",
+                fleet.name,
+                n(load.capacity)
+            );
+            return Some(rule("retry_storm", !budgeted, sentence));
+        };
+        worst += share_of(fleet, plan, load) * attempts;
+    }
+    let danger = worst > load.capacity;
+    let sum = if let [fleet] = plan.fleets.as_slice()
+        && let WorstAttempts::AtMost(attempts) = worst_attempts(&fleet.policy)
+    {
+        format!("{}/s × {} attempts = {}/s", n(load.offered), n(attempts), n(worst))
+    } else {
+        format!("{}/s offered, {}/s with every retry", n(load.offered), n(worst))
+    };
+    let sentence = match (danger, budgeted) {
+        (true, false) => format!("vulnerable to a retry storm: {sum}, more than the {}/s that the target serves (λ·(R+1) > μ)", n(load.capacity)),
+        (true, true) => format!("without its budget, vulnerable to a retry storm: {sum}, more than the {}/s that the target serves", n(load.capacity)),
+        (false, _) => format!("no retry storm can outgrow the target: {sum}, within the {}/s that it serves (λ·(R+1) ≤ μ)", n(load.capacity)),
+    };
+    Some(rule("retry_storm", danger && !budgeted, sentence))
+}
+
+fn share_of(fleet: &Fleet, plan: &Plan, load: &Load) -> f64 {
+    match offered(&fleet.config) {
+        Offered::Rate(rate) => rate,
+        Offered::Burst(_) => 0.0,
+        Offered::Closed { .. } => {
+            let open: f64 = plan.fleets.iter().map(|other| offered(&other.config).rate()).sum();
+            let closed = plan.fleets.iter().filter(|other| matches!(offered(&other.config), Offered::Closed { .. }));
+            let clients: f64 = closed.map(|other| f64::from(other.config.clients)).sum();
+            (load.offered - open) * f64::from(fleet.config.clients) / clients.max(1.0)
+        }
+    }
+}
+
+/// β < 1/ρ − 1.
+fn budgets(plan: &Plan, load: &Load) -> Vec<Rule> {
+    let room = load.capacity / load.offered - 1.0;
+    if room <= 0.0 {
+        return Vec::new();
+    }
+    let one = |fleet: &Fleet| {
+        let budget = fleet.policy.budget.as_ref()?;
+        let sharers = if budget.value.tier == Tier::Client { f64::from(fleet.config.clients) } else { 1.0 };
+        let unearned = budget.value.min_per_second * sharers / share_of(fleet, plan, load).max(f64::MIN_POSITIVE);
+        let ratio = budget.value.ratio.get() + unearned;
+        let holds = ratio < room;
+        let verdict = if holds { "protects" } else { "does not protect" };
+        let sign = if holds { "<" } else { "≥" };
+        let sentence = format!(
+            "the budget of `{}` {verdict}: {} of first attempts {sign} {} of room above the load (β < 1/ρ − 1, ρ = {})",
+            fleet.name,
+            percent(ratio),
+            percent(room),
+            percent(load.offered / load.capacity)
+        );
+        Some(rule("budget", !holds, sentence))
+    };
+    plan.fleets.iter().filter_map(one).collect()
+}
+
+/// Backoff does not make open load less.
+fn spreading(plan: &Plan, load: &Load) -> Option<Rule> {
+    let waits = |fleet: &&Fleet| !matches!(fleet.policy.backoff, Backoff::None(_)) && fleet.policy.budget.is_none();
+    let open = |fleet: &&Fleet| matches!(offered(&fleet.config), Offered::Rate(_));
+    let fleet = plan.fleets.iter().filter(open).find(waits)?;
+    let WorstAttempts::AtMost(attempts) = worst_attempts(&fleet.policy) else { return None };
+    (attempts > 1.0 && load.offered < load.capacity && load.offered * attempts > load.capacity).then(|| {
+        let sentence = format!(
+            "the load is open: backoff and jitter of `{}` spread its retries out, they do not make them fewer",
+            fleet.name
+        );
+        rule("open_load", false, sentence)
+    })
+}
+
+/// N / (C − λ).
+fn drain(plan: &Plan, load: &Load) -> Option<Rule> {
+    if load.offered >= load.capacity {
+        return None;
+    }
+    let step = plan.timeline.iter().max_by_key(|step| step.to.since(step.from))?;
+    let total = matches!(step.fault, Fault::Refuse(_) | Fault::Hang(_) | Fault::Blackhole(_));
+    if !total {
+        return None;
+    }
+    let lasting = step.to.since(step.from);
+    let held: f64 = plan
+        .fleets
+        .iter()
+        .map(|fleet| {
+            let kept = fleet.policy.deadline.map_or(lasting, |deadline| deadline.min(lasting)).as_secs_f64();
+            let most = f64::from(fleet.config.clients) * f64::from(fleet.config.outbox);
+            (share_of(fleet, plan, load) * kept).min(most)
+        })
+        .sum();
+    let seconds = held / (load.capacity - load.offered);
+    let sentence = format!(
+        "if every operation of `{}` ({lasting}) waits for its end, {} of them drain in {} (N / (C − λ)), with no retry wasted",
+        step.name,
+        n(held),
+        span(seconds)
+    );
+    Some(rule("drain", false, sentence))
+}
+
+/// A queue's age against the client's patience.
+fn patience(plan: &Plan, service: &ServiceConfig) -> Option<Rule> {
+    let Servers::Limited(_) = service.servers else { return None };
+    let unlimited = ServiceConfig { limiter: None, ..service.clone() };
+    let capacity = capacity(&unlimited)?;
+    let wait = f64::from(service.queue) / capacity;
+    let fleet = plan.fleets.iter().min_by_key(|fleet| fleet.policy.timeout)?;
+    let timeout = fleet.policy.timeout;
+    if wait <= timeout.as_secs_f64() {
+        return None;
+    }
+    let work = if service.notices_cancel { "" } else { ": the target then works for clients that have gone" };
+    let sentence = format!(
+        "a full queue of {} is {} long, more than the timeout of `{}` ({timeout}){work}",
+        service.queue,
+        span(wait),
+        fleet.name
+    );
+    Some(rule("queue_age", !service.notices_cancel, sentence))
+}
+
+/// What follows from the shape of a fleet's backoff.
+fn shape(fleet: &Fleet) -> Vec<Rule> {
+    let name = &fleet.name;
+    let WorstAttempts::AtMost(attempts) = worst_attempts(&fleet.policy) else { return march(fleet) };
+    if attempts < 2.0 {
+        return Vec::new();
+    }
+    let mut rules = march(fleet);
+    if let Backoff::Fixed(fixed) = &fleet.policy.backoff
+        && let Jitter::Additive(jitter) = &fixed.jitter
+        && !jitter.range.is_zero()
+    {
+        let peak = fixed.delay.as_secs_f64() / jitter.range.as_secs_f64();
+        if peak > 1.5 {
+            let sentence = format!(
+                "a jitter of {} on an interval of {} leaves peaks of about {}x the mean after one retry of `{name}`",
+                jitter.range,
+                fixed.delay,
+                n(peak)
+            );
+            rules.push(rule("additive_jitter", true, sentence));
+        }
+    }
+    if let Backoff::Exponential(exponential) = &fleet.policy.backoff {
+        rules.extend(late_cap(fleet, exponential));
+    }
+    rules
+}
+
+/// Without jitter, clients that fail together retry together.
+fn march(fleet: &Fleet) -> Vec<Rule> {
+    let wait = match &fleet.policy.backoff {
+        Backoff::Fixed(fixed) if matches!(fixed.jitter, Jitter::None(_)) && !fixed.delay.is_zero() => fixed.delay,
+        Backoff::Exponential(e) if matches!(e.jitter, Jitter::None(_)) => e.base,
+        _ => return Vec::new(),
+    };
+    let sentence = format!(
+        "`{}` has no jitter: clients that fail together come back together, first after {wait}, and stay in step",
+        fleet.name
+    );
+    vec![rule("no_jitter", true, sentence)]
+}
+
+/// A cap after jitter removes the jitter when the outage is long.
+fn late_cap(fleet: &Fleet, e: &Exponential) -> Option<Rule> {
+    let cap = e.cap.filter(|_| e.clamp == Clamp::AfterJitter && !matches!(e.jitter, Jitter::None(_) | Jitter::Full(_)))?;
+    let mut wait = e.base.as_secs_f64() * libm::pow(e.multiplier, f64::from(e.first_exponent.min(64)));
+    let mut failure = 1;
+    while wait < cap.as_secs_f64() && failure < 64 && e.multiplier > 1.0 {
+        wait *= e.multiplier;
+        failure += 1;
+    }
+    let sentence = format!(
+        "`{}` caps its wait at {cap} after the jitter: from the {failure}. retry on the jitter is gone, and clients march in step",
+        fleet.name
+    );
+    Some(rule("cap_after_jitter", true, sentence))
+}
+
+/// The same Retry-After for everybody brings everybody back together.
+fn hints(plan: &Plan) -> Vec<Rule> {
+    let honours = |policy: &Policy| matches!(&policy.retry_after, RetryAfter::Honor(h) if h.spread.is_none_or(|s| s.get() == 0.0));
+    let honouring: Vec<&str> =
+        plan.fleets.iter().filter(|fleet| honours(&fleet.policy)).map(|fleet| fleet.name.as_str()).collect();
+    if honouring.is_empty() {
+        return Vec::new();
+    }
+    let from_faults = plan.timeline.iter().filter_map(|step| match &step.fault {
+        Fault::Status(status) => status.retry_after.map(|hint| (format!("`{}`", step.name), hint)),
+        Fault::RateLimit(limit) => limit.retry_after.map(|hint| (format!("`{}`", step.name), hint)),
+        _ => None,
+    });
+    let limiter = plan.target.service.as_ref().and_then(|service| service.limiter.as_ref());
+    let from_limiter = limiter.and_then(|limiter| match limiter {
+        LimiterConfig::TokenBucket(bucket) => bucket.retry_after,
+        LimiterConfig::SlidingLog(log) => log.retry_after,
+    });
+    from_faults
+        .chain(from_limiter.map(|hint| ("the target's limiter".to_string(), hint)))
+        .filter(|(_, hint)| !hint.is_zero())
+        .take(10)
+        .map(|(who, hint)| {
+            let sentence = format!(
+                "{who} tells everybody the same Retry-After of {hint}: clients of {} that are refused together come back together; `honor: {{ spread: 50% }}` parts them",
+                honouring.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+            );
+            rule("same_hint", true, sentence)
+        })
+        .collect()
+}
+
+/// A number as a person writes it.
+fn n(value: f64) -> String {
+    if value >= 100.0 { format!("{value:.0}") } else { format!("{}", (value * 100.0).round() / 100.0) }
+}
+
+fn percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    if percent >= 10.0 { format!("{percent:.0}%") } else { format!("{}%", (percent * 10.0).round() / 10.0) }
+}
+
+/// A time to three figures or so.
+fn span(seconds: f64) -> String {
+    let grain = if seconds >= 100.0 { 1_000_000_000 } else { 100_000_000 };
+    let span = Span::from_secs_f64(seconds);
+    Span(span.0.div_ceil(grain).saturating_mul(grain)).to_string()
+}

@@ -1,0 +1,101 @@
+//! From what a plan says to what can be run: names resolved, numbers checked against each other.
+
+mod fleets;
+mod judge;
+mod names;
+mod policy;
+mod target;
+mod timeline;
+
+use super::{Plan, RawPlan};
+use crate::config::{At, Lenient, Node, Place, Problems};
+use crate::time::Span;
+
+/// The longest run.
+pub(super) const MAX_LENGTH: Span = Span::from_secs(24 * 3600);
+
+/// What every check needs: the tree, for places, and where to report.
+struct Context<'a> {
+    root: &'a Node,
+    problems: &'a mut Problems,
+}
+
+impl Context<'_> {
+    fn at(&self, path: &[&str]) -> Place {
+        self.root.place_of(path)
+    }
+
+    fn error(&mut self, place: Place, message: impl Into<String>, hint: impl Into<String>) {
+        self.problems.error_with_hint(place, message, hint);
+    }
+
+    fn warn(&mut self, place: Place, message: impl Into<String>, hint: impl Into<String>) {
+        self.problems.warning(place, message, hint);
+    }
+
+    /// The keys of a map of the plan.
+    fn keys(&self, section: &str) -> Vec<String> {
+        match self.root.get(section).map(|node| &node.value) {
+            Some(crate::config::Value::Map(entries)) => entries.iter().map(|(key, _)| key.name.clone()).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Checks a plan as a whole; `None` where something is missing. Errors may have been reported in either case.
+pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Problems) -> Option<Plan> {
+    let mut cx = Context { root, problems };
+    version(&raw.version, &mut cx);
+    let name = names::plan_name(&raw.name, file, &mut cx);
+    let length = length(&raw.length, &mut cx);
+    let timer_grain = timer_grain(&raw.timer_grain, &mut cx);
+    let fleets = fleets::check(&raw, length, &mut cx);
+    if let Some(target) = &raw.target.0 {
+        target::check(&target.value, &fleets, &mut cx);
+    }
+    let timeline = timeline::check(&raw, length, &mut cx);
+    let judged = judge::check(&raw, &timeline, &fleets, length, &mut cx);
+    Some(Plan {
+        name: name?,
+        seed: raw.seed.0?,
+        target: raw.target.0?.value,
+        fleets,
+        steady_state: judged.steady_state,
+        timeline: timeline.steps,
+        recovery: judged.recovery,
+        gates: judged.gates,
+        stop_if: judged.stop_if,
+        expect: raw.expect.and_then(|expect| expect.0).map(|expect| expect.value),
+        length: length?,
+        timer_grain: timer_grain?,
+    })
+}
+
+fn version(version: &Lenient<At<u32>>, cx: &mut Context) {
+    if let Some(At { value, place }) = version.0
+        && value != 1
+    {
+        cx.error(place, format!("version {value} of the plan's language is not known: expected 1"), "write `version: 1`");
+    }
+}
+
+fn length(length: &Lenient<At<Span>>, cx: &mut Context) -> Option<Span> {
+    let At { value, place } = *length.0.as_ref()?;
+    if value < Span::from_secs(1) || value > MAX_LENGTH {
+        let message = format!("a run of {value}: expected 1s to {MAX_LENGTH}");
+        cx.error(place, message, "leave time for the baseline, the faults and the recovery, such as `length: 5m`");
+        return None;
+    }
+    Some(value)
+}
+
+fn timer_grain(grain: &Lenient<At<Span>>, cx: &mut Context) -> Option<Span> {
+    let At { value, place } = *grain.0.as_ref()?;
+    let (least, most) = (Span::from_micros(50), Span::from_millis(50));
+    if value < least || value > most {
+        let hint = "leave it out: 250us costs little and is finer than any timeout";
+        cx.error(place, format!("a timer grain of {value}: expected {least} to {most}"), hint);
+        return None;
+    }
+    Some(value)
+}

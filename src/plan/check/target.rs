@@ -1,0 +1,239 @@
+//! Checks of the target: what is sent where, and the built-in target's limits.
+
+use super::fleets::check_header_value;
+use super::{Context, MAX_LENGTH};
+use crate::config::{At, Place, Table};
+use crate::plan::arithmetic;
+use crate::plan::url::{Scheme, TargetUrl, check_host};
+use crate::plan::{Fleet, HeaderValue, TargetConfig};
+use crate::service::config::{LimiterConfig, ServiceConfig};
+use crate::time::Span;
+
+/// Headers that stormwake sets itself, or that frame the message.
+const OURS: [&str; 7] =
+    ["idempotency-key", "content-length", "transfer-encoding", "connection", "upgrade", "expect", "te"];
+
+/// Checks the target.
+pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], cx: &mut Context) {
+    if let Some(url) = &target.url {
+        check_url(url, target, cx);
+    }
+    method(&target.method, cx);
+    headers(&target.headers, &["target", "headers"], cx);
+    routes(target, cx);
+    success(target, fleets, cx);
+    allow(target, cx);
+    if let Some(max) = target.max_attempts {
+        let place = cx.at(&["target", "max_attempts"]);
+        let offered: f64 = fleets.iter().map(|fleet| arithmetic::offered(&fleet.config).rate()).sum();
+        if max.get() <= 0.0 {
+            cx.error(place, "a ceiling of 0 attempts sends nothing", "raise it, or remove it");
+        } else if max.get() < offered {
+            let message = format!("the ceiling of {max} is below the offered load of {}/s: the backlog grows from the start", whole(offered));
+            cx.warn(place, message, "raise it above the offered load, retries included");
+        }
+    }
+    if let Some(service) = &target.service {
+        check_service(service, cx);
+    }
+}
+
+fn check_url(url: &At<TargetUrl>, target: &TargetConfig, cx: &mut Context) {
+    let allowed = target.allow.iter().any(|pattern| matches(&pattern.value, &url.value.host));
+    if !url.value.is_loopback() && !allowed {
+        let message = format!("`{}` is not loopback and not in `allow`: the run will be refused", url.value.host);
+        cx.warn(url.place, message, format!("add `allow: [{}]`, and run with `--approve`", url.value.host));
+    }
+    if target.ca_file.is_some() && url.value.scheme == Scheme::Http {
+        let place = cx.at(&["target", "ca_file"]);
+        cx.warn(place, "`ca_file` does nothing for an http:// target", "remove it, or write https://");
+    }
+}
+
+/// Whether a pattern of `allow` names a host: the host itself, or `*.suffix`.
+fn matches(pattern: &str, host: &str) -> bool {
+    let pattern = pattern.to_ascii_lowercase();
+    match pattern.strip_prefix("*.") {
+        Some(suffix) => host.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.') && rest.len() > 1),
+        None => pattern.trim_matches(['[', ']']) == host,
+    }
+}
+
+fn allow(target: &TargetConfig, cx: &mut Context) {
+    if target.service.is_some() && !target.allow.is_empty() {
+        let place = cx.at(&["target", "allow"]);
+        cx.warn(place, "`allow` does nothing for the built-in target: it is always local", "remove it");
+    }
+    for At { value, place } in &target.allow {
+        let host = value.strip_prefix("*.").unwrap_or(value);
+        let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok();
+        let problem = if value == "*" || host.contains('*') {
+            Some("expected `*.` and a suffix: everything at once is never allowed".to_string())
+        } else if host.contains("://") || host.contains('/') {
+            Some("expected a host, without scheme and path".to_string())
+        } else if address {
+            None
+        } else if host.contains(':') {
+            Some("expected a host, without its port".to_string())
+        } else {
+            check_host(host).err()
+        };
+        if let Some(problem) = problem {
+            let shown: String = value.chars().take(80).collect();
+            cx.error(*place, format!("`{shown}`: {problem}"), "such as `10.0.0.7`, `api.staging.internal` or `\"*.staging.internal\"`");
+        }
+    }
+}
+
+fn method(method: &At<String>, cx: &mut Context) {
+    let text = &method.value;
+    if !is_token(text) || text.len() > 32 {
+        let shown: String = text.chars().take(40).collect();
+        cx.error(method.place, format!("`{shown}` is not a method: expected one word"), "such as `GET` or `POST`");
+    } else if ["get", "post", "put", "patch", "delete", "head", "options"].contains(&text.to_ascii_lowercase().as_str())
+        && *text != text.to_ascii_uppercase()
+    {
+        let message = format!("methods are spelled in capitals: `{text}` is another one than `{}`", text.to_ascii_uppercase());
+        cx.error(method.place, message, format!("write `{}`", text.to_ascii_uppercase()));
+    } else if text == "CONNECT" {
+        cx.error(method.place, "CONNECT opens a tunnel and cannot be sent as an operation", "such as `GET` or `POST`");
+    }
+}
+
+/// What HTTP allows in a method or the name of a header.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c))
+}
+
+fn headers(table: &Table<HeaderValue>, path: &[&str], cx: &mut Context) {
+    for entry in &table.0 {
+        header_name(&entry.name, entry.place, table, cx);
+        let place = cx.at(&[path, &[&entry.name]].concat());
+        match &entry.value {
+            HeaderValue::Plain(value) => check_header_value(&entry.name, value, place, cx),
+            HeaderValue::Secret(source) => {
+                if let Some(name) = &source.from_env
+                    && (name.is_empty() || name.contains(['=', '\0', '$', ' ']))
+                {
+                    cx.error(place, "`from_env` names no variable", "write the bare name, such as `from_env: API_TOKEN`");
+                }
+                if source.from_file.as_ref().is_some_and(|path| path.is_empty() || path.contains('\0')) {
+                    cx.error(place, "`from_file` names no file", "write its path");
+                }
+            }
+        }
+    }
+}
+
+fn header_name(name: &str, place: Place, table: &Table<HeaderValue>, cx: &mut Context) {
+    let lower = name.to_ascii_lowercase();
+    let shown: String = name.chars().take(80).collect();
+    if !is_token(name) || name.len() > 256 {
+        cx.error(place, format!("`{shown}` is not the name of a header"), "such as `content-type`");
+    } else if OURS.contains(&lower.as_str()) || lower.starts_with("x-stormwake-") {
+        cx.error(place, format!("the header `{shown}` is set by stormwake"), "remove it");
+    } else if table.0.iter().take_while(|entry| entry.place != place).any(|entry| entry.name.eq_ignore_ascii_case(name)) {
+        cx.error(place, format!("the header `{shown}` is there twice, in another spelling"), "keep one");
+    }
+}
+
+fn routes(target: &TargetConfig, cx: &mut Context) {
+    if target.routes.len() > 1000 {
+        let place = cx.at(&["target", "routes"]);
+        cx.error(place, format!("{} routes: 1000 at most", target.routes.len()), "join some");
+    }
+    let mut weights = 0.0;
+    for (index, route) in target.routes.iter().enumerate().take(1000) {
+        let index = index.to_string();
+        let sound = route.path.value.starts_with('/') && route.path.value.chars().all(|c| c.is_ascii_graphic() && c != '#');
+        if !sound {
+            let shown: String = route.path.value.chars().take(80).collect();
+            let message = format!("`{shown}` is not a path: expected `/` and visible ASCII characters without `#`");
+            cx.error(route.path.place, message, "such as `/items?page=2`; the host stands in `url`");
+        }
+        if let Some(own) = &route.method {
+            method(own, cx);
+        }
+        if !(0.0..=1e9).contains(&route.weight) {
+            let place = cx.at(&["target", "routes", &index, "weight"]);
+            cx.error(place, format!("a weight of {}: expected 0 to 1000000000", route.weight), "weights count against each other");
+        }
+        weights += route.weight;
+        headers(&route.headers, &["target", "routes", &index, "headers"], cx);
+    }
+    if !target.routes.is_empty() && weights <= 0.0 {
+        let place = cx.at(&["target", "routes"]);
+        cx.error(place, "every route has weight 0: none would be taken", "give one a weight above 0");
+    }
+}
+
+fn success(target: &TargetConfig, fleets: &[Fleet], cx: &mut Context) {
+    let at = |cx: &Context, key: &str| cx.at(&["target", "success", key]);
+    if target.success.status.is_empty() {
+        let place = at(cx, "status");
+        cx.error(place, "no status counts as success", "such as `status: [2xx]`");
+    }
+    if target.success.body_contains.as_ref().is_some_and(String::is_empty) {
+        let place = at(cx, "body_contains");
+        cx.warn(place, "every body holds an empty text", "name what must be in it, or remove `body_contains`");
+    }
+    if let Some(within) = target.success.within {
+        let place = at(cx, "within");
+        if within.is_zero() {
+            cx.error(place, "no attempt succeeds within nothing", "such as `within: 400ms`");
+        } else if let Some(fleet) = fleets.iter().find(|fleet| within >= fleet.policy.timeout) {
+            let message =
+                format!("attempts of fleet `{}` time out after {}: `within: {within}` adds nothing", fleet.name, fleet.policy.timeout);
+            cx.warn(place, message, "make it shorter, or remove it");
+        }
+    }
+}
+
+fn check_service(service: &ServiceConfig, cx: &mut Context) {
+    let path = ["target", "service"];
+    let at = |cx: &Context, keys: &[&str]| cx.at(&[&path[..], keys].concat());
+    if arithmetic::mean_service_time(&service.service_time) > MAX_LENGTH.as_secs_f64() {
+        let place = at(cx, &["service_time"]);
+        cx.error(place, format!("a service time longer than {MAX_LENGTH}"), "such as `service_time: 10ms`");
+    }
+    match &service.limiter {
+        None => {}
+        Some(LimiterConfig::TokenBucket(bucket)) => {
+            let base = ["limiter", "token_bucket"];
+            if bucket.rate.get() <= 0.0 || bucket.burst == 0 {
+                let place = at(cx, &base);
+                cx.error(place, "a token bucket without tokens refuses everything", "give it a `rate` above 0 and a `burst` of 1 or more");
+            }
+            let place = at(cx, &[&base[..], &["retry_after"]].concat());
+            whole_seconds(bucket.retry_after, place, cx);
+        }
+        Some(LimiterConfig::SlidingLog(log)) => {
+            let base = ["limiter", "sliding_log"];
+            if log.limit == 0 || log.window.is_zero() {
+                let place = at(cx, &base);
+                cx.error(place, "a sliding log without room refuses everything", "give it a `limit` of 1 or more and a `window`");
+            }
+            if log.limit > 1_000_000 {
+                let place = at(cx, &[&base[..], &["limit"]].concat());
+                cx.error(place, format!("a log of {} requests: 1000000 at most", log.limit), "use a shorter window");
+            }
+            let place = at(cx, &[&base[..], &["retry_after"]].concat());
+            whole_seconds(log.retry_after, place, cx);
+        }
+    }
+}
+
+/// Retry-After is sent in whole seconds.
+pub(super) fn whole_seconds(hint: Option<Span>, place: Place, cx: &mut Context) {
+    let Some(hint) = hint else { return };
+    if !hint.0.is_multiple_of(1_000_000_000) {
+        let up = Span(hint.0.div_ceil(1_000_000_000).saturating_mul(1_000_000_000));
+        cx.error(place, format!("Retry-After is sent in whole seconds, not as {hint}"), format!("such as `retry_after: {up}`"));
+    } else if hint > MAX_LENGTH {
+        cx.error(place, format!("a Retry-After of {hint}: {MAX_LENGTH} at most"), "such as `retry_after: 2s`");
+    }
+}
+
+fn whole(n: f64) -> String {
+    if n >= 10.0 { format!("{n:.0}") } else { format!("{n:.2}") }
+}

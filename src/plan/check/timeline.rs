@@ -1,0 +1,136 @@
+//! Checks of the timeline: every step within the run, with a name of its own and fleets that exist.
+
+use super::target::whole_seconds;
+use super::{Context, MAX_LENGTH, names};
+use crate::config::{At, Place};
+use crate::fault::{Fault, Step};
+use crate::plan::RawPlan;
+use crate::plan::raw::RawStep;
+use crate::time::{Share, Span, Timestamp};
+
+/// Words that a gate's `during` gives a meaning.
+const RESERVED: [&str; 5] = ["run", "baseline", "steady_state", "steady", "recovery"];
+/// The most steps of a plan.
+const MAX_STEPS: usize = 256;
+
+/// The steps that could be read.
+pub(super) struct Checked {
+    /// In the order of the plan.
+    pub(super) steps: Vec<Step>,
+    /// Whether these are all: where not, a name that is not among them may still be right.
+    pub(super) complete: bool,
+}
+
+/// Checks every step.
+pub(super) fn check(raw: &RawPlan, length: Option<Span>, cx: &mut Context) -> Checked {
+    let Some(list) = &raw.timeline.0 else { return Checked { steps: Vec::new(), complete: false } };
+    if list.len() > MAX_STEPS {
+        let place = cx.at(&["timeline"]);
+        cx.error(place, format!("{} steps: {MAX_STEPS} at most", list.len()), "split the plan");
+        return Checked { steps: Vec::new(), complete: false };
+    }
+    let given: Vec<&str> = list.iter().filter_map(|s| s.0.as_ref()?.value.name.as_ref()).map(|n| n.value.as_str()).collect();
+    let fleets = cx.keys("fleets");
+    let mut steps: Vec<Step> = Vec::new();
+    for (index, raw) in list.iter().enumerate() {
+        let Some(At { value: raw, place }) = &raw.0 else { continue };
+        let name = name(raw, &given, &steps, cx);
+        let (from, to) = times(raw, length, &name, cx);
+        fault(&raw.fault.value, &["timeline", &index.to_string(), "fault"], cx);
+        let fleets = scope(raw, &fleets, cx);
+        steps.push(Step { name, from, to, fault: raw.fault.value.clone(), fleets, place: *place });
+    }
+    Checked { complete: steps.len() == list.len(), steps }
+}
+
+/// The step's own name, or its fault's with the first number that is free.
+fn name(raw: &RawStep, given: &[&str], before: &[Step], cx: &mut Context) -> String {
+    let taken = |name: &str| before.iter().any(|step| step.name == name);
+    let Some(At { value, place }) = &raw.name else {
+        let key = raw.fault.value.key();
+        let free = |name: &String| !taken(name) && !given.contains(&name.as_str());
+        return (1..).map(|n| if n == 1 { key.to_string() } else { format!("{key}-{n}") }).find(free).unwrap_or_default();
+    };
+    if names::check("a step", value, *place, cx) && RESERVED.contains(&value.as_str()) {
+        cx.error(*place, format!("`{value}` cannot name a step: gates give it a meaning"), "such as `outage`");
+    } else if taken(value) {
+        cx.error(*place, format!("another step is called `{value}`"), "give each step a name of its own");
+    }
+    value.clone()
+}
+
+fn times(raw: &RawStep, length: Option<Span>, name: &str, cx: &mut Context) -> (Timestamp, Timestamp) {
+    let from = Timestamp(raw.at.value.0);
+    let end = length.map_or(Timestamp::NEVER, |length| Timestamp(length.0));
+    if from >= end {
+        let message = format!("`{name}` begins at {}, the run ends at {end}", raw.at.value);
+        cx.error(raw.at.place, message, "begin it sooner, or make `length` longer");
+        return (from, end);
+    }
+    let Some(At { value: lasting, place }) = raw.r#for else { return (from, end) };
+    let to = from + lasting;
+    if lasting.is_zero() {
+        cx.error(place, format!("`{name}` lasts for nothing"), "give it a duration, such as `for: 30s`");
+    } else if to > end {
+        let message = format!("`{name}` ends at {to}, after the run, which ends at {end}");
+        cx.error(place, message, "make it shorter, or `length` longer; leave `for` out to last to the end of the run");
+    }
+    (from, to)
+}
+
+fn scope(raw: &RawStep, known: &[String], cx: &mut Context) -> Option<Vec<u16>> {
+    let At { value: list, place } = raw.fleets.as_ref()?;
+    if list.is_empty() {
+        cx.error(*place, "no fleet is named: the fault would strike nobody", "leave `fleets` out to strike all of them");
+    }
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let mut numbers = Vec::new();
+    for At { value, place } in list {
+        match known.iter().position(|name| name == value) {
+            Some(number) => numbers.push(u16::try_from(number).unwrap_or(u16::MAX)),
+            None => names::unknown("fleet", value, *place, &known, cx),
+        }
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    Some(numbers)
+}
+
+fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {
+    let at = |cx: &Context, key: &str| cx.at(&[path, &[fault.key(), key]].concat());
+    match fault {
+        Fault::Refuse(_) | Fault::Hang(_) => {}
+        Fault::Blackhole(blackhole) => share(blackhole.share, at(cx, "share"), cx),
+        Fault::Reset(reset) => share(reset.share, at(cx, "share"), cx),
+        Fault::Latency(latency) => {
+            share(latency.share, at(cx, "share"), cx);
+            let place = at(cx, "add");
+            if latency.add > MAX_LENGTH {
+                cx.error(place, format!("a delay of {}: {MAX_LENGTH} at most", latency.add), "such as `add: 800ms`");
+            } else if latency.add.is_zero() && latency.jitter.is_zero() {
+                cx.warn(place, "a delay of nothing harms nobody", "such as `add: 800ms`");
+            } else if latency.jitter > latency.add {
+                let place = at(cx, "jitter");
+                let message = format!("a jitter of {} on {}: what would be below zero counts as zero", latency.jitter, latency.add);
+                cx.warn(place, message, "keep the jitter at most as long as `add`");
+            }
+        }
+        Fault::Status(status) => {
+            share(status.share, at(cx, "share"), cx);
+            whole_seconds(status.retry_after, at(cx, "retry_after"), cx);
+        }
+        Fault::RateLimit(limit) => {
+            if limit.rate.get() <= 0.0 || limit.burst == 0 {
+                let place = cx.at(path);
+                cx.error(place, "a limit without room refuses everything", "use `fault: { status: { code: 429 } }` for that");
+            }
+            whole_seconds(limit.retry_after, at(cx, "retry_after"), cx);
+        }
+    }
+}
+
+fn share(share: Share, place: Place, cx: &mut Context) {
+    if share.get() == 0.0 {
+        cx.error(place, "a share of 0% strikes nothing, and a run whose fault touched nothing proves nothing", "raise it");
+    }
+}
