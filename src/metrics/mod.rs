@@ -4,4 +4,4 @@ pub mod figure;
 pub mod record;
 
 pub use figure::{Figure, Unit};
-pub use record::{Counts, FaultRecord, LimitReached, RunEvent, RunRecord, Sketch, StopReason, Window};
+pub use record::{Counts, FaultRecord, LimitReached, RunEvent, RunRecord, ServiceCounts, Sketch, StopReason, Summary, Window};

@@ -120,6 +120,42 @@ pub struct Sketch {
     buckets: Vec<(u16, u32)>,
 }
 
+/// Buckets in a doubling: 2^(1/100) is 0.7%.
+const PER_DOUBLING: f64 = 100.0;
+
+impl Sketch {
+    /// Counts one value.
+    pub fn record(&mut self, value: Span) {
+        let bucket = (libm::log2(value.0.max(1) as f64) * PER_DOUBLING) as u16;
+        self.add(bucket, 1);
+    }
+
+    /// Adds all that another holds.
+    pub fn merge(&mut self, other: &Self) {
+        for &(bucket, count) in &other.buckets {
+            self.add(bucket, count);
+        }
+    }
+
+    /// The smallest value that a share `q` of the values does not exceed; none where there is none.
+    pub fn quantile(&self, q: f64) -> Option<Span> {
+        let total: u64 = self.buckets.iter().map(|&(_, count)| u64::from(count)).sum();
+        let rank = ((q * total as f64).ceil() as u64).clamp(1, total.max(1));
+        let mut seen = 0;
+        self.buckets.iter().find_map(|&(bucket, count)| {
+            seen += u64::from(count);
+            (seen >= rank).then(|| Span(libm::exp2((f64::from(bucket) + 0.5) / PER_DOUBLING) as u64))
+        })
+    }
+
+    fn add(&mut self, bucket: u16, count: u32) {
+        match self.buckets.binary_search_by_key(&bucket, |&(b, _)| b) {
+            Ok(at) => self.buckets[at].1 = self.buckets[at].1.saturating_add(count),
+            Err(at) => self.buckets.insert(at, (bucket, count)),
+        }
+    }
+}
+
 /// What a fault did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultRecord {
