@@ -55,12 +55,16 @@ pub struct Counts {
     pub attempts: u64,
     /// Of them, retries.
     pub retries: u64,
+    /// Of them, the first of their operation.
+    pub first_attempts: u64,
     /// Attempts that ended, by how.
     pub by_outcome: BTreeMap<AttemptOutcome, u64>,
     /// Operations that succeeded within their deadline, booked at completion.
     pub succeeded: u64,
     /// Operations whose client gave up.
     pub failed: u64,
+    /// Operations still held when the run ended; in its last window only.
+    pub unresolved: u64,
     /// Operations refused at ingress.
     pub refused: u64,
     /// Operations dropped because they would have started too late.
@@ -137,10 +141,10 @@ impl Sketch {
         }
     }
 
-    /// The smallest value that a share `q` of the values does not exceed; none where there is none.
-    pub fn quantile(&self, q: f64) -> Option<Span> {
+    /// The value below or at which so many thousandths of all values lie (500 for the median); none where there is none.
+    pub fn quantile(&self, per_mille: u64) -> Option<Span> {
         let total: u64 = self.buckets.iter().map(|&(_, count)| u64::from(count)).sum();
-        let rank = ((q * total as f64).ceil() as u64).clamp(1, total.max(1));
+        let rank = (total * per_mille).div_ceil(1_000).clamp(1, total.max(1));
         let mut seen = 0;
         self.buckets.iter().find_map(|&(bucket, count)| {
             seen += u64::from(count);

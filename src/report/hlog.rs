@@ -28,7 +28,6 @@ pub fn write<W: Write>(out: &mut W, record: &RunRecord, started_unix_ms: Option<
         .with_base_time(started)
         .begin_log_with(out, &mut serializer)?;
     out.write_all(LEGEND.as_bytes())?;
-    let mut log = IntervalLogWriterBuilder::new();
     let mut log = IntervalLogWriterBuilder::new().begin_log_with(out, &mut serializer)?;
     let mut summaries: Vec<&Summary> = record.summaries.iter().collect();
     summaries.sort_by_key(|summary| (summary.phase, summary.fleet));

@@ -87,7 +87,7 @@ impl<W: Write + Send> Progress<W> {
         let seconds = self.window.times(self.since.windows).as_secs_f64();
         let per_second = |n: u64| rate((seconds > 0.0).then(|| n as f64 / seconds));
         let share = (self.since.attempts > 0).then(|| self.since.retries as f64 / self.since.attempts as f64);
-        let p99 = self.since.latency.quantile(0.99).map(|span| span.as_secs_f64() * 1e3);
+        let p99 = self.since.latency.quantile(990).map(|span| span.as_secs_f64() * 1e3);
         vec![
             format!("goodput {}", per_second(self.since.succeeded)),
             format!("offered {}", per_second(self.since.offered)),

@@ -103,7 +103,7 @@ fn summary(phase: &Phase, index: usize, windows: &[Window]) -> Summary {
     };
     for window in windows.iter().filter(|window| phase.from <= window.start && window.start < phase.to) {
         let counts = &window.all;
-        let latency = counts.latency.quantile(0.5).map_or(0, Span::as_micros);
+        let latency = counts.latency.quantile(500).map_or(0, Span::as_micros);
         summary.succeeded.record_n(latency, counts.succeeded).unwrap();
         summary.attempt_succeeded.record_n(latency, counts.succeeded).unwrap();
         summary.failed.record_n(4_000_000, counts.failed).unwrap();
@@ -118,7 +118,7 @@ fn summary(phase: &Phase, index: usize, windows: &[Window]) -> Summary {
 }
 
 fn record_of(seconds: u64, at_second: fn(u64) -> Second) -> RunRecord {
-    let windows: Vec<Window> = (0..seconds)
+    let mut windows: Vec<Window> = (0..seconds)
         .map(|second| {
             let all = counts(&at_second(second));
             Window { start: at(second), fleets: vec![all.clone()], all }

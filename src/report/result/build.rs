@@ -144,7 +144,7 @@ fn totals(record: &RunRecord) -> Totals {
         retries: sum.retries,
         succeeded: sum.succeeded,
         failed: sum.failed,
-        unresolved: sum.offered.saturating_sub(over),
+        unresolved: sum.unresolved,
         // A device gives up for good: nobody holds an operation that its client has failed.
         lost: sum.failed,
         refused: sum.refused,
@@ -315,10 +315,10 @@ fn window(window: &Window) -> WindowResult {
         late_starts: all.late_starts,
         budget_refused: all.budget_refused,
         by_outcome: all.by_outcome.iter().map(|(&outcome, &count)| (outcome_name(outcome), count)).collect(),
-        p50_ms: sketch_ms(&all.latency, 0.5),
-        p99_ms: sketch_ms(&all.latency, 0.99),
-        attempt_p99_ms: sketch_ms(&all.attempt_latency, 0.99),
-        lag_p99_ms: sketch_ms(&all.lag, 0.99),
+        p50_ms: sketch_ms(&all.latency, 500),
+        p99_ms: sketch_ms(&all.latency, 990),
+        attempt_p99_ms: sketch_ms(&all.attempt_latency, 990),
+        lag_p99_ms: sketch_ms(&all.lag, 990),
         retry_share: ratio(all.retries, all.attempts).and_then(fine),
         in_flight: all.in_flight,
         backlog: all.backlog,
@@ -336,6 +336,7 @@ struct Sum {
     retries: u64,
     succeeded: u64,
     failed: u64,
+    unresolved: u64,
     refused: u64,
     dropped: u64,
     late_starts: u64,
@@ -352,6 +353,7 @@ impl Sum {
             sum.retries += counts.retries;
             sum.succeeded += counts.succeeded;
             sum.failed += counts.failed;
+            sum.unresolved += counts.unresolved;
             sum.refused += counts.refused;
             sum.dropped += counts.dropped;
             sum.late_starts += counts.late_starts;
@@ -376,9 +378,9 @@ fn attempts_per_operation<'a>(summaries: impl Iterator<Item = &'a Summary>) -> V
     counts.into_iter().map(|(attempts, operations)| AttemptsCount { attempts, operations }).collect()
 }
 
-/// The retry share of a window as its histogram takes it; none without attempts.
+/// The retry share of a window as its histograms take it: rounded down; none without attempts.
 fn basis_points(counts: &Counts) -> Option<u64> {
-    ratio(counts.retries, counts.attempts).map(|share| (share * 1e4).round() as u64)
+    (counts.attempts > 0).then(|| counts.retries * 10_000 / counts.attempts)
 }
 
 fn shares(samples: impl Iterator<Item = u64>) -> Vec<ShareCount> {
@@ -420,8 +422,8 @@ fn latency<'a>(histograms: impl Iterator<Item = &'a Histogram<u64>>) -> Latency 
     }
 }
 
-fn sketch_ms(sketch: &Sketch, q: f64) -> Option<f64> {
-    sketch.quantile(q).map(span_ms)
+fn sketch_ms(sketch: &Sketch, per_mille: u64) -> Option<f64> {
+    sketch.quantile(per_mille).map(span_ms)
 }
 
 /// How much of a window the run had: less than all for the last.
