@@ -2,7 +2,8 @@
 
 pub mod condition;
 pub mod config;
+pub mod verdict;
 
 pub use condition::{Bound, Comparison, Condition, Operator};
 pub use config::{Class, Expect, GateConfig, RecoveryConfig, SteadyState, StopConfig};
-pub mod stop;
+pub use verdict::{Baseline, Finding, FindingStatus, Outcome, Recovery, Verdict};

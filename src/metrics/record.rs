@@ -55,12 +55,16 @@ pub struct Counts {
     pub attempts: u64,
     /// Of them, retries.
     pub retries: u64,
+    /// Of them, the first of their operation.
+    pub first_attempts: u64,
     /// Attempts that ended, by how.
     pub by_outcome: BTreeMap<AttemptOutcome, u64>,
     /// Operations that succeeded within their deadline, booked at completion.
     pub succeeded: u64,
     /// Operations whose client gave up.
     pub failed: u64,
+    /// Operations still held when the run ended; in its last window only.
+    pub unresolved: u64,
     /// Operations refused at ingress.
     pub refused: u64,
     /// Operations dropped because they would have started too late.
@@ -118,6 +122,42 @@ pub struct Summary {
 pub struct Sketch {
     /// (bucket, count), sorted by bucket.
     buckets: Vec<(u16, u32)>,
+}
+
+/// Buckets in a doubling: 2^(1/100) is 0.7%.
+const PER_DOUBLING: f64 = 100.0;
+
+impl Sketch {
+    /// Counts one value.
+    pub fn record(&mut self, value: Span) {
+        let bucket = (libm::log2(value.0.max(1) as f64) * PER_DOUBLING) as u16;
+        self.add(bucket, 1);
+    }
+
+    /// Adds all that another holds.
+    pub fn merge(&mut self, other: &Self) {
+        for &(bucket, count) in &other.buckets {
+            self.add(bucket, count);
+        }
+    }
+
+    /// The value below or at which so many thousandths of all values lie (500 for the median); none where there is none.
+    pub fn quantile(&self, per_mille: u64) -> Option<Span> {
+        let total: u64 = self.buckets.iter().map(|&(_, count)| u64::from(count)).sum();
+        let rank = (total * per_mille).div_ceil(1_000).clamp(1, total.max(1));
+        let mut seen = 0;
+        self.buckets.iter().find_map(|&(bucket, count)| {
+            seen += u64::from(count);
+            (seen >= rank).then(|| Span(libm::exp2((f64::from(bucket) + 0.5) / PER_DOUBLING) as u64))
+        })
+    }
+
+    fn add(&mut self, bucket: u16, count: u32) {
+        match self.buckets.binary_search_by_key(&bucket, |&(b, _)| b) {
+            Ok(at) => self.buckets[at].1 = self.buckets[at].1.saturating_add(count),
+            Err(at) => self.buckets.insert(at, (bucket, count)),
+        }
+    }
 }
 
 /// What a fault did.

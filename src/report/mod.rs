@@ -4,9 +4,12 @@ pub mod curve;
 pub mod events;
 pub mod folder;
 pub mod hlog;
+pub mod layout;
 pub mod plan_text;
 pub mod progress;
 pub mod result;
+#[cfg(test)]
+mod sample;
 pub mod schema;
 pub mod text;
 pub mod windows_csv;

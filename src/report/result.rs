@@ -1,1 +1,475 @@
-//! Stub.
+//! `result.json`: what a run showed, as one document.
+//!
+//! Owns the document's shape, its schema and its bytes; how it is made from a run's record stands in `build`.
+//! The other reports are made from this document, so that they can be made again from the file. A figure without
+//! evidence is `null`, never 0. Numbers are rounded to digits that mean something, so that equal runs give equal bytes.
+
+mod build;
+mod json;
+mod series;
+
+pub use build::result;
+pub use json::json;
+pub use series::{AttemptsCount, FleetResult, Latency, PhaseResult, ShareCount, Stretch, WindowResult};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What is known of a run beside its record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanInfo {
+    /// The plan's name.
+    pub name: String,
+    /// The plan's file, as given.
+    pub path: String,
+    /// SHA-256 of the effective plan, in hexadecimal.
+    pub sha256: String,
+    /// The engine that ran it.
+    pub engine: Engine,
+    /// The seed of the run.
+    pub seed: u64,
+    /// The exit code, from the one table of exit codes.
+    pub exit_code: u8,
+    /// When the run started, in milliseconds since the Unix epoch; none in virtual time.
+    pub started_unix_ms: Option<u64>,
+    /// The class that the plan expects.
+    pub expect: Option<crate::gate::Class>,
+}
+
+/// What carried the run out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// Real sockets.
+    Live,
+    /// Virtual time.
+    Sim,
+}
+
+/// The outcome of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RunOutcome {
+    /// The run recovered, or did what the plan expects, and every gate passed.
+    Pass,
+    /// Something did not hold.
+    Fail,
+    /// No evidence either way. Never a pass.
+    Inconclusive,
+    /// Ended before its time: a stop condition, a signal, or an error.
+    Aborted,
+}
+
+/// The recovery class of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum RecoveryClass {
+    /// Healthy again within the target time, and it held.
+    Recovered,
+    /// Healthy again, but later than the target.
+    RecoveredLate,
+    /// Not yet healthy at the end; backlog falling, projected drain within the horizon.
+    Recovering,
+    /// Fault gone, offered load no more than the baseline carried, goodput still under half of baseline, backlog not falling.
+    Stuck,
+    /// Between RECOVERED and STUCK: holds some goodput and does not move.
+    Degraded,
+    /// No evidence either way.
+    Inconclusive,
+}
+
+/// One execution of a plan, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunResult {
+    /// The version of stormwake that wrote this.
+    pub stormwake: String,
+    /// The plan.
+    pub plan: PlanRef,
+    /// The engine that ran it.
+    pub engine: Engine,
+    /// The seed of the run.
+    pub seed: u64,
+    /// When the run started, in milliseconds since the Unix epoch; null in virtual time.
+    pub started_unix_ms: Option<u64>,
+    /// The outcome.
+    pub outcome: RunOutcome,
+    /// The exit code of the process.
+    pub exit_code: u8,
+    /// Why the outcome is what it is, a sentence each.
+    pub reasons: Vec<String>,
+    /// How long the run was, in milliseconds.
+    pub duration_ms: u64,
+    /// How long the plan meant it to be, in milliseconds.
+    pub length_ms: u64,
+    /// How long a window is, in milliseconds.
+    pub window_ms: u64,
+    /// Why the run ended before its time; null where it did not.
+    pub stopped: Option<Stopped>,
+    /// Whether every fault was seen to be removed.
+    pub cleanup_confirmed: bool,
+    /// How the run recovered; null where the plan asks for no recovery.
+    pub recovery: Option<RecoveryResult>,
+    /// The whole run in figures.
+    pub totals: Totals,
+    /// The stretch before the first fault that later windows are compared with; null where the plan has none.
+    pub baseline: Option<BaselineResult>,
+    /// Before, during and after the faults.
+    pub stretches: Vec<Stretch>,
+    /// The fleets, in the order of the plan.
+    pub fleets: Vec<FleetResult>,
+    /// The phases: the stretches between two changes of the timeline.
+    pub phases: Vec<PhaseResult>,
+    /// The faults, in the order of the plan.
+    pub faults: Vec<FaultResult>,
+    /// One for each gate, in the order of the plan.
+    pub findings: Vec<FindingResult>,
+    /// How the run's end stands to its backlog.
+    pub backlog: BacklogResult,
+    /// How well the load generator kept its times.
+    pub generator: Generator,
+    /// What the built-in target counted; null for somebody else's.
+    pub service: Option<ServiceResult>,
+    /// Bounds that were reached, and how often.
+    pub limits_reached: Vec<LimitResult>,
+    /// The series: fixed slices of the run, gapless from its start.
+    pub windows: Vec<WindowResult>,
+}
+
+/// The plan that was run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanRef {
+    /// Its name.
+    pub name: String,
+    /// Its file, as given.
+    pub path: String,
+    /// SHA-256 of the effective plan (after variables and overrides), in hexadecimal.
+    pub sha256: String,
+    /// The recovery class that it expects; null where it expects none.
+    pub expect: Option<RecoveryClass>,
+}
+
+/// Why a run ended before its time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stopped {
+    /// By what.
+    pub by: StoppedBy,
+    /// The details.
+    pub detail: String,
+}
+
+/// What ended a run before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StoppedBy {
+    /// A stop condition of the plan.
+    StopCondition,
+    /// A signal of the user's.
+    Signal,
+    /// Something of ours broke.
+    Internal,
+}
+
+/// How the run recovered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RecoveryResult {
+    /// The class.
+    pub class: RecoveryClass,
+    /// The step of the timeline whose end started the clock.
+    pub fault: String,
+    /// End of the fault to the start of the first sustained good stretch, in milliseconds; null where there was none.
+    pub recovery_time_ms: Option<f64>,
+    /// First to last window with errors above baseline + 1%, from the fault's start, in milliseconds; null where there was none.
+    pub error_window_ms: Option<f64>,
+    /// The error window / the duration of the fault.
+    pub error_window_ratio: Option<f64>,
+    /// The clause of *healthy* that cleared last; null where none was broken or not all cleared.
+    pub last_clause: Option<String>,
+    /// Times that health was lost again after recovery: healthy for a hold, then a clause broken for a span.
+    pub relapses: u32,
+    /// The class in a sentence, with the numbers behind it.
+    pub sentence: String,
+}
+
+/// The whole run in figures. offered = succeeded + failed + unresolved + refused + dropped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    /// Operations offered.
+    pub operations: u64,
+    /// Attempts sent.
+    pub attempts: u64,
+    /// Of them, retries: attempt 2 or later of a pass.
+    pub retries: u64,
+    /// Operations that succeeded within their deadline.
+    pub succeeded: u64,
+    /// Operations whose client gave up.
+    pub failed: u64,
+    /// Operations still held when the run ended.
+    pub unresolved: u64,
+    /// Operations that failed, and that nobody holds any more.
+    pub lost: u64,
+    /// Operations refused at ingress: the client's outbox was full.
+    pub refused: u64,
+    /// Operations dropped because they would have started too late.
+    pub dropped: u64,
+    /// Retries that a budget refused.
+    pub budget_refused: u64,
+    /// Attempts that ended, by how: `success`, `status_503` and its like, `unexpected`, `connect`, `reset`, `timeout`, `malformed`.
+    pub by_outcome: BTreeMap<String, u64>,
+    /// Attempts / distinct operations attempted, across passes; null without attempts.
+    pub amplification: Option<f64>,
+    /// Retries / attempts, 0 to 1; null without attempts.
+    pub retry_share: Option<f64>,
+    /// amplification − 1/(1 − retry share): retries that a requeue made look like first attempts; above 0.2 is worth a warning.
+    pub laundered_retries: Option<f64>,
+    /// Succeeded / operations that ended (succeeded, failed, refused, dropped), 0 to 1; null where none ended.
+    pub success: Option<f64>,
+    /// Attempts that failed / attempts that ended, 0 to 1; null where none ended.
+    pub errors: Option<f64>,
+    /// Attempts per second in the window with the most; null without windows.
+    pub peak_attempts: Option<f64>,
+    /// Operation latency from the intended start, of operations that succeeded.
+    pub latency: Latency,
+    /// Retry share by window: one sample a window with attempts.
+    pub retry_share_histogram: Vec<ShareCount>,
+    /// How many operations ended after how many attempts.
+    pub attempts_per_operation: Vec<AttemptsCount>,
+}
+
+/// The baseline, in figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BaselineResult {
+    /// When it begins, in milliseconds since the run began.
+    pub from_ms: u64,
+    /// When it ends, in milliseconds since the run began.
+    pub to_ms: u64,
+    /// Operations per second that succeeded within their deadline.
+    pub goodput: Option<f64>,
+    /// 99th percentile of operation latency, in milliseconds.
+    pub p99_ms: Option<f64>,
+    /// Share of attempts that failed, 0 to 1.
+    pub errors: Option<f64>,
+    /// Retries / attempts, 0 to 1.
+    pub retry_share: Option<f64>,
+}
+
+/// What a fault did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FaultResult {
+    /// Its name.
+    pub name: String,
+    /// Its kind, as in the plan.
+    pub kind: String,
+    /// When it really began, in milliseconds since the run began.
+    pub from_ms: u64,
+    /// When it really ended, in milliseconds since the run began.
+    pub to_ms: u64,
+    /// How many requests and connects it touched.
+    pub touched: u64,
+}
+
+/// What came of a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum GateStatus {
+    /// It held.
+    Pass,
+    /// It did not.
+    Fail,
+    /// Too little evidence.
+    Inconclusive,
+}
+
+/// What a figure is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureUnit {
+    /// A fraction, 0 to 1.
+    Share,
+    /// Per second.
+    PerSecond,
+    /// Milliseconds.
+    Milliseconds,
+    /// A whole number.
+    Count,
+    /// A factor.
+    Factor,
+}
+
+/// One gate's result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FindingResult {
+    /// What was asked.
+    pub gate: String,
+    /// What came of it.
+    pub status: GateStatus,
+    /// The figure, in `unit`; null without evidence.
+    pub observed: Option<f64>,
+    /// What `observed` is counted in.
+    pub unit: FigureUnit,
+    /// What it had to be.
+    pub wanted: String,
+    /// The gate's line in the plan; null where it was given on the command line.
+    pub line: Option<u32>,
+}
+
+/// How the run's end stands to its backlog.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BacklogResult {
+    /// Operations offered and not finished at the end of the last window; null without windows.
+    pub at_end: Option<u64>,
+    /// Its slope over the last 10 s after the last fault, by least squares, in operations per second; null with fewer than 3 windows.
+    pub slope: Option<f64>,
+    /// At this slope, how long until none is left, in milliseconds; null where it does not fall.
+    pub projected_drain_ms: Option<f64>,
+}
+
+/// How well the load generator kept its times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Generator {
+    /// Median of actual minus intended send, of attempts that nothing of the plan held back, in milliseconds.
+    pub lag_p50_ms: Option<f64>,
+    /// 99th percentile of the same.
+    pub lag_p99_ms: Option<f64>,
+    /// The largest of the same.
+    pub lag_max_ms: Option<f64>,
+    /// Operations that started later than the plan meant.
+    pub late: u64,
+    /// Operations that were dropped because they would have started too late.
+    pub dropped: u64,
+}
+
+/// What the built-in target counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServiceResult {
+    /// Requests that came.
+    pub arrived: u64,
+    /// Requests served to the end.
+    pub served: u64,
+    /// Requests refused by the limiter.
+    pub limited: u64,
+    /// Requests refused because the queue was full.
+    pub queue_full: u64,
+    /// Requests whose client went before the answer.
+    pub cancelled: u64,
+    /// Seconds of service for clients that were still there at the end.
+    pub useful_seconds: f64,
+    /// Seconds of service for clients that had gone.
+    pub wasted_seconds: f64,
+    /// Service work for requests whose client had gone / all service work, 0 to 1; null without any.
+    pub wasted_work: Option<f64>,
+}
+
+/// A bound that was reached.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitResult {
+    /// Which.
+    pub limit: String,
+    /// How often.
+    pub count: u64,
+}
+
+/// The JSON Schema of `result.json`.
+pub fn schema() -> Value {
+    schemars::generate::SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator()
+        .into_root_schema_for::<RunResult>()
+        .to_value()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn the_document_validates_against_its_schema_and_reads_back() {
+        let validator = jsonschema::validator_for(&schema()).unwrap();
+        for result in [sample::pass(), sample::stuck(), sample::inconclusive(), sample::aborted()] {
+            let bytes = json(&result);
+            let value: Value = serde_json::from_slice(&bytes).unwrap();
+            let errors: Vec<String> = validator.iter_errors(&value).map(|error| error.to_string()).collect();
+            assert!(errors.is_empty(), "{errors:?}");
+            assert_eq!(serde_json::from_value::<RunResult>(value).unwrap(), result);
+        }
+        let mut wrong = serde_json::to_value(sample::pass()).unwrap();
+        wrong["outcome"] = "maybe".into();
+        assert!(!validator.is_valid(&wrong));
+    }
+
+    #[test]
+    fn every_field_of_the_schema_says_what_it_is() {
+        fn undescribed(path: &str, schema: &Value, found: &mut Vec<String>) {
+            for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+                if !field["description"].is_string() {
+                    found.push(format!("{path}.{name}"));
+                }
+            }
+        }
+        let schema = schema();
+        let mut found = Vec::new();
+        undescribed("result", &schema, &mut found);
+        let definitions = schema["$defs"].as_object().unwrap();
+        definitions.iter().for_each(|(name, definition)| undescribed(name, definition, &mut found));
+        assert!(found.is_empty(), "{found:?}");
+        assert!(definitions.len() > 10);
+    }
+
+    #[test]
+    fn equal_runs_give_equal_bytes() {
+        assert_eq!(json(&sample::stuck()), json(&sample::stuck()));
+        let text = String::from_utf8(json(&sample::stuck())).unwrap();
+        assert!(text.starts_with("{\n  \"stormwake\": "), "{}", &text[..80]);
+        assert_eq!(text.lines().filter(|line| line.starts_with("    {\"t_ms\":")).count(), 60);
+    }
+
+    #[test]
+    fn figures_come_from_the_record() {
+        let result = sample::stuck();
+        let totals = &result.totals;
+        assert_eq!(totals.operations, 24_000);
+        assert_eq!(totals.operations, totals.succeeded + totals.failed + totals.unresolved + totals.refused + totals.dropped);
+        let share = totals.retries as f64 / totals.attempts as f64;
+        assert!((totals.retry_share.unwrap() - share).abs() < 1e-6);
+        assert_eq!(totals.peak_attempts, Some(1_610.0));
+        assert_eq!(result.stretches.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["before", "during", "after"]);
+        assert_eq!(result.stretches[1].latency, Latency::default());
+        assert_eq!(result.phases[1].faults, ["blackhole"]);
+        assert_eq!(result.phases[0].retry_share_histogram, [ShareCount { basis_points: 0, windows: 15 }]);
+        assert_eq!(result.service.as_ref().unwrap().wasted_work, Some(0.75));
+        assert_eq!(result.findings[0].line, Some(38));
+        assert_eq!(result.baseline.as_ref().unwrap().p99_ms, Some(31.0));
+        let window = &result.windows[20];
+        assert_eq!((window.p99_ms, window.retry_share.is_some(), window.by_outcome["timeout"]), (None, true, 1_150));
+    }
+
+    #[test]
+    fn a_falling_backlog_has_a_drain_and_a_standing_one_has_none() {
+        let mut record = sample::record();
+        assert_eq!(result(&record, &sample::verdict_of_nothing(), &sample::plan()).backlog.projected_drain_ms, None);
+        for (index, window) in record.windows.iter_mut().enumerate() {
+            window.all.backlog = 7_000 - index as u64 * 100;
+        }
+        let backlog = result(&record, &sample::verdict_of_nothing(), &sample::plan()).backlog;
+        assert_eq!(backlog, BacklogResult { at_end: Some(1_100), slope: Some(-100.0), projected_drain_ms: Some(11_000.0) });
+    }
+
+    #[test]
+    fn no_evidence_is_null_and_never_zero() {
+        let empty = result(&Default::default(), &sample::verdict_of_nothing(), &sample::plan());
+        let totals = &empty.totals;
+        let figures = [
+            totals.amplification,
+            totals.retry_share,
+            totals.laundered_retries,
+            totals.success,
+            totals.errors,
+            totals.peak_attempts,
+        ];
+        assert_eq!(figures, [None; 6]);
+        assert_eq!((empty.generator.lag_p99_ms, totals.latency.p99_ms, empty.backlog.at_end), (None, None, None));
+        assert!(empty.stretches.is_empty() && empty.windows.is_empty());
+    }
+}

@@ -1,1 +1,345 @@
-//! Stub.
+//! The verdict on one screen: what came out, the curve that shows it, the figures behind it, where the rest is.
+
+use super::curve::{OTHER_LINES, curve};
+use super::layout::{Colour, NONE, Style, columns, count, factor, millis, number, percent, rate};
+use super::result::{FigureUnit, FindingResult, GateStatus, RunOutcome, RunResult, StoppedBy, Totals};
+
+/// Lines of a screen.
+const SCREEN: usize = 24;
+/// Columns of a label.
+const LABEL: usize = 12;
+
+/// The verdict as text of at most 24 lines, each at most `style.width` columns. `report` is where the report is.
+pub fn verdict(result: &RunResult, style: &Style, report: Option<&str>) -> String {
+    let mut head = vec![header(result, style)];
+    head.extend(result.recovery.iter().flat_map(|recovery| style.wrap(&recovery.sentence, style.width, 2)));
+    head.push(String::new());
+    let mut facts = facts(result, style);
+    facts.extend(report.map(|path| label_line("report", path, style)));
+    let why = why(result, style);
+    let findings = findings(result, style);
+
+    let room = SCREEN.saturating_sub(head.len() + facts.len() + 1);
+    let wanted = why.len() + findings.len();
+    let height = room.saturating_sub(OTHER_LINES + wanted).clamp(2, 4);
+    let curve = curve(result, style, height);
+    let room = room.saturating_sub(curve.len());
+
+    let mut lines = head;
+    if !curve.is_empty() {
+        lines.extend(curve);
+        lines.push(String::new());
+    }
+    lines.extend(bounded(why, findings, room, style));
+    lines.extend(facts);
+    lines.truncate(SCREEN);
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn header(result: &RunResult, style: &Style) -> String {
+    let (word, colour) = match result.outcome {
+        RunOutcome::Pass => ("PASS", Colour::Green),
+        RunOutcome::Fail => ("FAIL", Colour::Red),
+        RunOutcome::Inconclusive => ("INCONCLUSIVE", Colour::Yellow),
+        RunOutcome::Aborted => ("ABORTED", Colour::Yellow),
+    };
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(class_words(result));
+    parts.extend(result.stopped.as_ref().map(|stopped| {
+        let by = match stopped.by {
+            StoppedBy::StopCondition => "stop condition",
+            StoppedBy::Signal => stopped.detail.as_str(),
+            StoppedBy::Internal => "an error",
+        };
+        format!("by {by} after {} of {}", millis(Some(result.duration_ms as f64)), millis(Some(result.length_ms as f64)))
+    }));
+    if !result.cleanup_confirmed {
+        parts.push("CLEANUP NOT CONFIRMED".into());
+    }
+    parts.push(result.plan.name.clone());
+    parts.push(format!("seed {}", result.seed));
+    parts.push(format!("exit {}", result.exit_code));
+    let dot = if style.ascii { " - " } else { " · " };
+    let rest = style.fit(&parts.join(dot), style.width.saturating_sub(word.len() + 2));
+    format!("{}  {rest}", style.paint(colour, word))
+}
+
+fn class_words(result: &RunResult) -> Option<String> {
+    let word = |class| serde_json::to_value(class).ok().and_then(|value| value.as_str().map(str::to_string));
+    let class = word(result.recovery.as_ref()?.class)?;
+    Some(match result.plan.expect.and_then(word) {
+        Some(expected) if expected == class => format!("{class}, as expected"),
+        Some(expected) => format!("{class}, expected {expected}"),
+        None => class,
+    })
+}
+
+fn label_line(label: &str, text: &str, style: &Style) -> String {
+    let rest = style.width.saturating_sub(LABEL);
+    format!("{}{}", style.pad(label, LABEL), style.fit(text, rest))
+}
+
+/// The parts that fit beside a label, in the order of their weight.
+fn parts_line(label: &str, parts: &[String], style: &Style) -> String {
+    let room = style.width.saturating_sub(LABEL);
+    let mut text = String::new();
+    for part in parts.iter().filter(|part| !part.is_empty()) {
+        let gap = if text.is_empty() { "" } else { "  " };
+        if text.is_empty() || columns(&text) + columns(gap) + columns(part) <= room {
+            text = text + gap + part;
+        }
+    }
+    label_line(label, &text, style)
+}
+
+fn facts(result: &RunResult, style: &Style) -> Vec<String> {
+    let totals = &result.totals;
+    let mut lines = vec![operations(totals, style), attempts(totals, style), latency(result, style)];
+    lines.extend(recovery(result, style));
+    lines.push(generator(result, style));
+    if !result.limits_reached.is_empty() {
+        let limits: Vec<String> =
+            result.limits_reached.iter().map(|limit| format!("{} {}", limit.limit, count(limit.count))).collect();
+        lines.push(label_line("limits", &format!("reached: {}", limits.join(", ")), style));
+    }
+    lines
+}
+
+fn operations(totals: &Totals, style: &Style) -> String {
+    let parts = |show: fn(u64) -> String| -> Vec<String> {
+        let some = |n: u64, word: &str| if n > 0 { format!("{} {word}", show(n)) } else { String::new() };
+        vec![
+            format!("{} offered", show(totals.operations)),
+            format!("{} succeeded", show(totals.succeeded)),
+            format!("{} failed", show(totals.failed)),
+            some(totals.unresolved, "unresolved"),
+            some(totals.refused, "refused"),
+            some(totals.dropped, "dropped"),
+        ]
+    };
+    let exact = parts(count);
+    let length: usize = exact.iter().filter(|part| !part.is_empty()).map(|part| columns(part) + 2).sum();
+    let fits = length <= style.width.saturating_sub(LABEL) + 2;
+    parts_line("operations", &if fits { exact } else { parts(|n| number(n as f64)) }, style)
+}
+
+fn attempts(totals: &Totals, style: &Style) -> String {
+    let laundered = totals.laundered_retries.filter(|&laundered| laundered > 0.2);
+    let parts = [
+        count(totals.attempts),
+        format!("amplification {}", factor(totals.amplification)),
+        format!("retry share {}", percent(totals.retry_share)),
+        format!("peak {}", rate(totals.peak_attempts)),
+        laundered.map_or(String::new(), |x| format!("laundered {x:.2}")),
+    ];
+    parts_line("attempts", &parts, style)
+}
+
+fn latency(result: &RunResult, style: &Style) -> String {
+    let pair = |p50, p99| format!("{} / {}", millis(p50), millis(p99));
+    let mut parts = vec!["p50 / p99".to_string()];
+    for stretch in &result.stretches {
+        let latency = &stretch.latency;
+        parts.push(format!(
+            "{} {}",
+            stretch.name,
+            if latency.count == 0 { NONE.into() } else { pair(latency.p50_ms, latency.p99_ms) }
+        ));
+    }
+    if result.stretches.is_empty() {
+        parts.push(pair(result.totals.latency.p50_ms, result.totals.latency.p99_ms));
+    }
+    parts_line("latency", &parts, style)
+}
+
+fn recovery(result: &RunResult, style: &Style) -> Option<String> {
+    let recovery = result.recovery.as_ref()?;
+    let time = recovery.recovery_time_ms.map_or_else(|| "none".into(), |ms| format!("after {}", millis(Some(ms))));
+    let ratio = recovery.error_window_ratio.map_or(String::new(), |ratio| format!(" ({ratio:.1}x the fault)"));
+    let window = recovery.error_window_ms.map_or_else(|| "none".into(), |ms| millis(Some(ms)) + &ratio);
+    let parts = [
+        time,
+        recovery.last_clause.as_ref().map_or(String::new(), |clause| format!("last to clear {clause}")),
+        format!("error window {window}"),
+        if recovery.relapses > 0 { format!("relapses {}", recovery.relapses) } else { String::new() },
+    ];
+    Some(parts_line("recovery", &parts, style))
+}
+
+fn generator(result: &RunResult, style: &Style) -> String {
+    let generator = &result.generator;
+    let some = |n: u64, word: &str| if n > 0 { format!("{} {word}", count(n)) } else { String::new() };
+    let wasted = result.service.as_ref().and_then(|service| service.wasted_work);
+    let parts = [
+        format!("lag p50 {} p99 {}", millis(generator.lag_p50_ms), millis(generator.lag_p99_ms)),
+        some(generator.late, "late"),
+        some(generator.dropped, "dropped"),
+        wasted.map_or(String::new(), |share| format!("target: wasted work {}", percent(Some(share)))),
+    ];
+    parts_line("generator", &parts, style)
+}
+
+/// Why the outcome is what it is, as far as the sentence above does not say it.
+fn why(result: &RunResult, style: &Style) -> Vec<String> {
+    let said = result.recovery.as_ref().map(|recovery| recovery.sentence.as_str());
+    let width = style.width.saturating_sub(LABEL);
+    let mut lines = Vec::new();
+    for reason in result.reasons.iter().filter(|reason| Some(reason.as_str()) != said) {
+        for (index, line) in style.wrap(reason, width, 2).iter().enumerate() {
+            lines.push(label_line(if index == 0 { "because" } else { "" }, line, style));
+        }
+    }
+    lines
+}
+
+/// The gates, those that need a look first.
+fn findings(result: &RunResult, style: &Style) -> Vec<String> {
+    let weight = |finding: &&FindingResult| match finding.status {
+        GateStatus::Fail => 0,
+        GateStatus::Inconclusive => 1,
+        GateStatus::Pass => 2,
+    };
+    let mut sorted: Vec<&FindingResult> = result.findings.iter().collect();
+    sorted.sort_by_key(weight);
+    sorted.into_iter().map(|finding| finding_line(finding, style)).collect()
+}
+
+fn finding_line(finding: &FindingResult, style: &Style) -> String {
+    let (sign, plain, word, colour) = match finding.status {
+        GateStatus::Pass => ("✓", "+", "pass", Colour::Green),
+        GateStatus::Fail => ("✗", "x", "fail", Colour::Red),
+        GateStatus::Inconclusive => ("?", "?", "unknown", Colour::Yellow),
+    };
+    let sign = style.pad(&format!("{} {word}", if style.ascii { plain } else { sign }), LABEL);
+    let line = finding.line.map_or(String::new(), |line| format!("  line {line}"));
+    let observed = format!("  observed {}{line}", observed(finding));
+    let wanted = if finding.gate.contains(&finding.wanted) { String::new() } else { format!(" {}", finding.wanted) };
+    let room = style.width.saturating_sub(LABEL + columns(&observed));
+    let gate = style.fit(&format!("{}{wanted}", finding.gate), room);
+    let rest = style.fit(&format!("{gate}{observed}"), style.width.saturating_sub(LABEL));
+    format!("{}{rest}", style.paint(colour, &sign))
+}
+
+fn observed(finding: &FindingResult) -> String {
+    match finding.unit {
+        FigureUnit::Share => percent(finding.observed),
+        FigureUnit::PerSecond => rate(finding.observed),
+        FigureUnit::Milliseconds => millis(finding.observed),
+        FigureUnit::Factor => factor(finding.observed),
+        FigureUnit::Count => finding.observed.map_or_else(|| NONE.into(), number),
+    }
+}
+
+/// As much as there is room for; what is left out is said.
+fn bounded(why: Vec<String>, findings: Vec<String>, room: usize, style: &Style) -> Vec<String> {
+    let findings_least = findings.len().min(room / 2);
+    let mut lines = cut(why, room - findings_least, "reasons", style);
+    lines.extend(cut(findings, room.saturating_sub(lines.len()), "gates", style));
+    lines
+}
+
+fn cut(mut lines: Vec<String>, room: usize, what: &str, style: &Style) -> Vec<String> {
+    if lines.len() > room {
+        let left_out = lines.len() - room.saturating_sub(1);
+        lines.truncate(room.saturating_sub(1));
+        if room > 0 {
+            let text = match what {
+                "gates" => format!("and {left_out} more gates, see result.json"),
+                _ => "and more, see result.json".to_string(),
+            };
+            lines.push(label_line("", &text, style));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+    use std::path::Path;
+
+    /// Compares with a file of `tests/golden`, or rewrites it where `UPDATE_GOLDEN` is set.
+    fn check(name: &str, text: &str) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(&path, text).unwrap();
+        }
+        let golden = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(text == golden, "{name} differs; UPDATE_GOLDEN=1 rewrites it. Now:\n{text}");
+    }
+
+    fn all() -> [(&'static str, RunResult); 4] {
+        [
+            ("pass", sample::pass()),
+            ("stuck", sample::stuck()),
+            ("inconclusive", sample::inconclusive()),
+            ("aborted", sample::aborted()),
+        ]
+    }
+
+    const REPORT: &str = "reports/quickstart/20261130T065512Z-seed7/";
+
+    #[test]
+    fn verdicts_look_like_this() {
+        for (name, result) in all() {
+            check(&format!("verdict-{name}.txt"), &verdict(&result, &Style::default(), Some(REPORT)));
+        }
+        let ascii = Style { ascii: true, ..Style::default() };
+        check("verdict-stuck-ascii.txt", &verdict(&sample::stuck(), &ascii, Some(REPORT)));
+    }
+
+    #[test]
+    fn a_verdict_fits_its_screen() {
+        for (name, result) in all() {
+            for width in [20, 40, 79, 80, 100, 200] {
+                for ascii in [false, true] {
+                    let style = Style { width, ascii, ..Style::default() };
+                    let text = verdict(&result, &style, Some(REPORT));
+                    assert!(text.lines().count() <= SCREEN, "{name} {width}:\n{text}");
+                    assert!(text.lines().all(|line| columns(line) <= width), "{name} {width}:\n{text}");
+                    assert!(!ascii || text.is_ascii(), "{name}:\n{text}");
+                    assert!(!text.contains('\u{1b}'));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn colour_adds_nothing_but_colour() {
+        for (name, result) in all() {
+            let plain = verdict(&result, &Style::default(), None);
+            let coloured = verdict(&result, &Style { colour: true, ..Style::default() }, None);
+            let mut stripped = String::new();
+            for (index, part) in coloured.split('\u{1b}').enumerate() {
+                stripped.push_str(if index == 0 { part } else { part.split_once('m').unwrap().1 });
+            }
+            let bare = |text: &str| text.lines().map(|line| line.trim_end().to_string()).collect::<Vec<_>>();
+            assert_eq!(bare(&stripped), bare(&plain), "{name}");
+            assert_ne!(coloured, plain, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_needs_a_look_is_never_left_out_for_what_passed() {
+        let text = verdict(&sample::inconclusive(), &Style::default(), Some(REPORT));
+        assert!(text.contains("✗ fail") && text.contains("more gates, see result.json"), "{text}");
+        assert!(text.contains("limits") && text.contains("max_attempts 12"), "{text}");
+    }
+
+    #[test]
+    fn hostile_and_empty_results_make_no_trouble() {
+        let mut result = sample::stuck();
+        result.plan.name = "x\u{1b}[31m\n".repeat(100);
+        result.reasons = vec!["y\n\u{7}".repeat(400); 40];
+        result.phases[1].name = "\u{1b}]0;gone\u{7}".into();
+        result.cleanup_confirmed = false;
+        let text = verdict(&result, &Style::default(), Some("z\u{1b}"));
+        assert!(!text.contains(['\u{1b}', '\u{7}']));
+        assert!(text.lines().count() <= SCREEN && text.contains("CLEANUP NOT CONFIRMED"), "{text}");
+
+        let empty = super::super::result::result(&Default::default(), &sample::verdict_of_nothing(), &sample::plan());
+        let text = verdict(&empty, &Style::default(), None);
+        assert!(text.starts_with("INCONCLUSIVE") && text.contains("n/a"), "{text}");
+    }
+}

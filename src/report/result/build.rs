@@ -1,0 +1,459 @@
+//! From a run's record and its verdict to the document.
+
+use super::*;
+use crate::event::AttemptOutcome;
+use crate::fault::Phase;
+use crate::gate::{Baseline, Class, Finding, FindingStatus, Outcome, Recovery, Verdict};
+use crate::metrics::{Counts, RunRecord, ServiceCounts, Sketch, StopReason, Summary, Unit, Window};
+use crate::time::{Span, Timestamp};
+use hdrhistogram::Histogram;
+
+/// The document of a run.
+pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResult {
+    RunResult {
+        stormwake: env!("CARGO_PKG_VERSION").to_string(),
+        plan: PlanRef {
+            name: plan.name.clone(),
+            path: plan.path.clone(),
+            sha256: plan.sha256.clone(),
+            expect: plan.expect.map(class),
+        },
+        engine: plan.engine,
+        seed: plan.seed,
+        started_unix_ms: plan.started_unix_ms,
+        outcome: outcome(verdict.outcome),
+        exit_code: plan.exit_code,
+        reasons: verdict.reasons.clone(),
+        duration_ms: record.ended.as_millis(),
+        length_ms: record.length.as_millis(),
+        window_ms: record.window.as_millis(),
+        stopped: record.stopped.as_ref().map(stopped),
+        cleanup_confirmed: record.cleanup_confirmed,
+        recovery: verdict.recovery.as_ref().map(recovery),
+        totals: totals(record),
+        baseline: verdict.baseline.as_ref().map(baseline),
+        stretches: stretches(record),
+        fleets: (0..record.fleets.len()).map(|fleet| fleet_result(record, fleet)).collect(),
+        phases: (0..record.phases.len()).map(|phase| phase_result(record, phase)).collect(),
+        faults: faults(record),
+        findings: verdict.findings.iter().map(finding).collect(),
+        backlog: backlog(record),
+        generator: generator(record),
+        service: record.service.as_ref().map(service),
+        limits_reached: limits(record),
+        windows: record.windows.iter().map(window).collect(),
+    }
+}
+
+/// The name of an attempt's outcome: `success`, `status_503`, `timeout`, …
+fn outcome_name(outcome: AttemptOutcome) -> String {
+    match outcome {
+        AttemptOutcome::Success => "success".into(),
+        AttemptOutcome::Status(status) => format!("status_{status}"),
+        AttemptOutcome::Unexpected => "unexpected".into(),
+        AttemptOutcome::Connect => "connect".into(),
+        AttemptOutcome::Reset => "reset".into(),
+        AttemptOutcome::Timeout => "timeout".into(),
+        AttemptOutcome::Malformed => "malformed".into(),
+    }
+}
+
+fn outcome(outcome: Outcome) -> RunOutcome {
+    match outcome {
+        Outcome::Pass => RunOutcome::Pass,
+        Outcome::Fail => RunOutcome::Fail,
+        Outcome::Inconclusive => RunOutcome::Inconclusive,
+        Outcome::Aborted => RunOutcome::Aborted,
+    }
+}
+
+fn class(class: Class) -> RecoveryClass {
+    match class {
+        Class::Recovered => RecoveryClass::Recovered,
+        Class::RecoveredLate => RecoveryClass::RecoveredLate,
+        Class::Recovering => RecoveryClass::Recovering,
+        Class::Stuck => RecoveryClass::Stuck,
+        Class::Degraded => RecoveryClass::Degraded,
+        Class::Inconclusive => RecoveryClass::Inconclusive,
+    }
+}
+
+fn stopped(reason: &StopReason) -> Stopped {
+    match reason {
+        StopReason::StopCondition(detail) => Stopped { by: StoppedBy::StopCondition, detail: detail.clone() },
+        StopReason::Signal(2) => Stopped { by: StoppedBy::Signal, detail: "SIGINT".into() },
+        StopReason::Signal(15) => Stopped { by: StoppedBy::Signal, detail: "SIGTERM".into() },
+        StopReason::Signal(signal) => Stopped { by: StoppedBy::Signal, detail: format!("signal {signal}") },
+        StopReason::Internal(detail) => Stopped { by: StoppedBy::Internal, detail: detail.clone() },
+    }
+}
+
+fn recovery(recovery: &Recovery) -> RecoveryResult {
+    RecoveryResult {
+        class: class(recovery.class),
+        fault: recovery.fault.clone(),
+        recovery_time_ms: recovery.recovery_time.map(span_ms),
+        error_window_ms: recovery.error_window.map(span_ms),
+        error_window_ratio: recovery.error_window_ratio.and_then(fine),
+        last_clause: recovery.last_clause.clone(),
+        relapses: recovery.relapses,
+        sentence: recovery.sentence.clone(),
+    }
+}
+
+fn baseline(baseline: &Baseline) -> BaselineResult {
+    BaselineResult {
+        from_ms: baseline.from.as_millis(),
+        to_ms: baseline.to.as_millis(),
+        goodput: baseline.goodput.and_then(coarse),
+        p99_ms: baseline.p99.and_then(|seconds| coarse(seconds * 1e3)),
+        errors: baseline.errors.and_then(fine),
+        retry_share: baseline.retry_share.and_then(fine),
+    }
+}
+
+fn finding(finding: &Finding) -> FindingResult {
+    let (unit, observed) = match finding.unit {
+        Unit::Share => (FigureUnit::Share, finding.observed.and_then(fine)),
+        Unit::Rate => (FigureUnit::PerSecond, finding.observed.and_then(coarse)),
+        Unit::Time => (FigureUnit::Milliseconds, finding.observed.and_then(|seconds| coarse(seconds * 1e3))),
+        Unit::Count => (FigureUnit::Count, finding.observed.and_then(coarse)),
+        Unit::Factor => (FigureUnit::Factor, finding.observed.and_then(fine)),
+    };
+    let status = match finding.status {
+        FindingStatus::Pass => GateStatus::Pass,
+        FindingStatus::Fail => GateStatus::Fail,
+        FindingStatus::Inconclusive => GateStatus::Inconclusive,
+    };
+    let in_file = finding.place.source == crate::config::Source::File && finding.place.line > 0;
+    let line = in_file.then_some(finding.place.line);
+    FindingResult { gate: finding.gate.clone(), status, observed, unit, wanted: finding.wanted.clone(), line }
+}
+
+fn totals(record: &RunRecord) -> Totals {
+    let sum = Sum::of(record.windows.iter().map(|window| &window.all));
+    let amplification = ratio(sum.attempts, first_attempts(record.summaries.iter()));
+    let retry_share = ratio(sum.retries, sum.attempts);
+    let over = sum.succeeded + sum.failed + sum.refused + sum.dropped;
+    let ended: u64 = sum.by_outcome.values().sum();
+    let good = sum.by_outcome.get("success").copied().unwrap_or(0);
+    let peak = record.windows.iter().map(|window| window.all.attempts).max();
+    Totals {
+        operations: sum.offered,
+        attempts: sum.attempts,
+        retries: sum.retries,
+        succeeded: sum.succeeded,
+        failed: sum.failed,
+        unresolved: sum.unresolved,
+        // A device gives up for good: nobody holds an operation that its client has failed.
+        lost: sum.failed,
+        refused: sum.refused,
+        dropped: sum.dropped,
+        budget_refused: sum.budget_refused,
+        by_outcome: sum.by_outcome,
+        amplification: amplification.and_then(fine),
+        retry_share: retry_share.and_then(fine),
+        laundered_retries: laundered(amplification, retry_share).and_then(fine),
+        success: ratio(sum.succeeded, over).and_then(fine),
+        errors: ratio(ended - good, ended).and_then(fine),
+        peak_attempts: peak.and_then(|peak| rate(peak, record.window)),
+        latency: latency(record.summaries.iter().map(|summary| &summary.succeeded)),
+        retry_share_histogram: shares(record.windows.iter().filter_map(|window| basis_points(&window.all))),
+        attempts_per_operation: attempts_per_operation(record.summaries.iter()),
+    }
+}
+
+/// Never below zero by more than rounding: attempts/operations is 1/(1 − share) where no pass is repeated.
+fn laundered(amplification: Option<f64>, retry_share: Option<f64>) -> Option<f64> {
+    let (amplification, retry_share) = (amplification?, retry_share?);
+    (retry_share < 1.0).then(|| amplification - 1.0 / (1.0 - retry_share))
+}
+
+fn fleet_result(record: &RunRecord, fleet: usize) -> FleetResult {
+    let sum = Sum::of(record.windows.iter().filter_map(|window| window.fleets.get(fleet)));
+    let summaries = || record.summaries.iter().filter(move |summary| summary.fleet == fleet);
+    FleetResult {
+        name: record.fleets[fleet].clone(),
+        operations: sum.offered,
+        attempts: sum.attempts,
+        retries: sum.retries,
+        succeeded: sum.succeeded,
+        failed: sum.failed,
+        amplification: ratio(sum.attempts, first_attempts(summaries())).and_then(fine),
+        retry_share: ratio(sum.retries, sum.attempts).and_then(fine),
+        latency: latency(summaries().map(|summary| &summary.succeeded)),
+    }
+}
+
+fn phase_result(record: &RunRecord, index: usize) -> PhaseResult {
+    let phase = &record.phases[index];
+    let windows = || record.windows.iter().filter(|window| phase.from <= window.start && window.start < phase.to);
+    let summaries = || record.summaries.iter().filter(move |summary| summary.phase == index);
+    let sum = Sum::of(windows().map(|window| &window.all));
+    let time = windows().map(|window| window_length(record, window)).sum::<Span>();
+    PhaseResult {
+        name: phase.name.clone(),
+        from_ms: phase.from.as_millis(),
+        to_ms: phase.to.min(record.ended).max(phase.from).as_millis(),
+        faults: phase.steps.iter().filter_map(|&step| record.faults.get(step)).map(|fault| fault.name.clone()).collect(),
+        offered: sum.offered,
+        attempts: sum.attempts,
+        retries: sum.retries,
+        succeeded: sum.succeeded,
+        failed: sum.failed,
+        goodput: rate(sum.succeeded, time),
+        retry_share: ratio(sum.retries, sum.attempts).and_then(fine),
+        latency: latency(summaries().map(|summary| &summary.succeeded)),
+        attempt_latency: latency(summaries().map(|summary| &summary.attempt_succeeded)),
+        retry_share_histogram: share_counts(summaries().map(|summary| &summary.retry_share)),
+        attempts_per_operation: attempts_per_operation(summaries()),
+    }
+}
+
+fn stretches(record: &RunRecord) -> Vec<Stretch> {
+    let struck = |phase: &Phase| !phase.steps.is_empty();
+    let first = record.phases.iter().position(struck).unwrap_or(record.phases.len());
+    let last = record.phases.iter().rposition(struck).map_or(record.phases.len(), |last| last + 1);
+    [("before", 0..first), ("during", first..last), ("after", last..record.phases.len())]
+        .into_iter()
+        .filter_map(|(name, range)| {
+            let phases = record.phases.get(range.clone())?;
+            let (from, to) = (phases.first()?.from, phases.last()?.to.min(record.ended));
+            let histograms = record.summaries.iter().filter(|s| range.contains(&s.phase)).map(|s| &s.succeeded);
+            let latency = latency(histograms);
+            (from < to).then(|| Stretch { name: name.into(), from_ms: from.as_millis(), to_ms: to.as_millis(), latency })
+        })
+        .collect()
+}
+
+fn faults(record: &RunRecord) -> Vec<FaultResult> {
+    let fault = |fault: &crate::metrics::FaultRecord| FaultResult {
+        name: fault.name.clone(),
+        kind: fault.kind.to_string(),
+        from_ms: fault.from.as_millis(),
+        to_ms: fault.to.as_millis(),
+        touched: fault.touched,
+    };
+    record.faults.iter().map(fault).collect()
+}
+
+fn limits(record: &RunRecord) -> Vec<LimitResult> {
+    record.limits_reached.iter().map(|limit| LimitResult { limit: limit.limit.clone(), count: limit.count }).collect()
+}
+
+/// How far back the backlog's slope looks.
+const SLOPE_SPAN: Span = Span::from_secs(10);
+
+fn backlog(record: &RunRecord) -> BacklogResult {
+    let Some(last) = record.windows.last() else { return BacklogResult::default() };
+    let fault_end = record.faults.iter().map(|fault| fault.to).max().unwrap_or(Timestamp::ZERO);
+    let from = fault_end.max(record.ended - SLOPE_SPAN);
+    let points: Vec<(f64, f64)> = record
+        .windows
+        .iter()
+        .filter(|window| window.start >= from)
+        .map(|window| (window.start.as_secs_f64(), window.all.backlog as f64))
+        .collect();
+    let slope = slope(&points);
+    let drain = slope.filter(|&slope| slope < 0.0 && last.all.backlog > 0).map(|slope| last.all.backlog as f64 / -slope);
+    BacklogResult {
+        at_end: Some(last.all.backlog),
+        slope: slope.and_then(coarse),
+        projected_drain_ms: drain.and_then(|seconds| coarse(seconds * 1e3)),
+    }
+}
+
+/// Least squares; none for fewer than three points.
+fn slope(points: &[(f64, f64)]) -> Option<f64> {
+    if points.len() < 3 {
+        return None;
+    }
+    let n = points.len() as f64;
+    let (mean_x, mean_y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
+    let over: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+    let under: f64 = points.iter().map(|(x, _)| (x - mean_x) * (x - mean_x)).sum();
+    (under > 0.0).then(|| over / under)
+}
+
+fn generator(record: &RunRecord) -> Generator {
+    let lag = latency(record.summaries.iter().map(|summary| &summary.lag));
+    let sum = Sum::of(record.windows.iter().map(|window| &window.all));
+    Generator {
+        lag_p50_ms: lag.p50_ms,
+        lag_p99_ms: lag.p99_ms,
+        lag_max_ms: lag.max_ms,
+        late: sum.late_starts,
+        dropped: sum.dropped,
+    }
+}
+
+fn service(counts: &ServiceCounts) -> ServiceResult {
+    let all = counts.useful_seconds + counts.wasted_seconds;
+    ServiceResult {
+        arrived: counts.arrived,
+        served: counts.served,
+        limited: counts.limited,
+        queue_full: counts.queue_full,
+        cancelled: counts.cancelled,
+        useful_seconds: coarse(counts.useful_seconds).unwrap_or(0.0),
+        wasted_seconds: coarse(counts.wasted_seconds).unwrap_or(0.0),
+        wasted_work: (all > 0.0).then(|| counts.wasted_seconds / all).and_then(fine),
+    }
+}
+
+fn window(window: &Window) -> WindowResult {
+    let all = &window.all;
+    WindowResult {
+        t_ms: window.start.as_millis(),
+        offered: all.offered,
+        attempts: all.attempts,
+        retries: all.retries,
+        succeeded: all.succeeded,
+        failed: all.failed,
+        refused: all.refused,
+        dropped: all.dropped,
+        late_starts: all.late_starts,
+        budget_refused: all.budget_refused,
+        by_outcome: all.by_outcome.iter().map(|(&outcome, &count)| (outcome_name(outcome), count)).collect(),
+        p50_ms: sketch_ms(&all.latency, 500),
+        p99_ms: sketch_ms(&all.latency, 990),
+        attempt_p99_ms: sketch_ms(&all.attempt_latency, 990),
+        lag_p99_ms: sketch_ms(&all.lag, 990),
+        retry_share: ratio(all.retries, all.attempts).and_then(fine),
+        in_flight: all.in_flight,
+        backlog: all.backlog,
+        oldest_age_ms: (all.backlog > 0).then(|| span_ms(all.oldest_age)),
+        deep_retries: all.deep_retries,
+        late: all.late,
+    }
+}
+
+/// Counts of several windows together.
+#[derive(Default)]
+struct Sum {
+    offered: u64,
+    attempts: u64,
+    retries: u64,
+    succeeded: u64,
+    failed: u64,
+    unresolved: u64,
+    refused: u64,
+    dropped: u64,
+    late_starts: u64,
+    budget_refused: u64,
+    by_outcome: BTreeMap<String, u64>,
+}
+
+impl Sum {
+    fn of<'a>(windows: impl Iterator<Item = &'a Counts>) -> Self {
+        let mut sum = Self::default();
+        for counts in windows {
+            sum.offered += counts.offered;
+            sum.attempts += counts.attempts;
+            sum.retries += counts.retries;
+            sum.succeeded += counts.succeeded;
+            sum.failed += counts.failed;
+            sum.unresolved += counts.unresolved;
+            sum.refused += counts.refused;
+            sum.dropped += counts.dropped;
+            sum.late_starts += counts.late_starts;
+            sum.budget_refused += counts.budget_refused;
+            for (&outcome, &count) in &counts.by_outcome {
+                *sum.by_outcome.entry(outcome_name(outcome)).or_default() += count;
+            }
+        }
+        sum
+    }
+}
+
+fn first_attempts<'a>(summaries: impl Iterator<Item = &'a Summary>) -> u64 {
+    summaries.map(|summary| summary.first_attempts).sum()
+}
+
+fn attempts_per_operation<'a>(summaries: impl Iterator<Item = &'a Summary>) -> Vec<AttemptsCount> {
+    let mut counts = BTreeMap::new();
+    for (&attempts, &operations) in summaries.flat_map(|summary| &summary.attempts_per_operation) {
+        *counts.entry(attempts).or_default() += operations;
+    }
+    counts.into_iter().map(|(attempts, operations)| AttemptsCount { attempts, operations }).collect()
+}
+
+/// The retry share of a window as its histograms take it: rounded down; none without attempts.
+fn basis_points(counts: &Counts) -> Option<u64> {
+    (counts.attempts > 0).then(|| counts.retries * 10_000 / counts.attempts)
+}
+
+fn shares(samples: impl Iterator<Item = u64>) -> Vec<ShareCount> {
+    let mut counts = BTreeMap::new();
+    for sample in samples {
+        *counts.entry(sample).or_default() += 1;
+    }
+    counts.into_iter().map(|(basis_points, windows)| ShareCount { basis_points, windows }).collect()
+}
+
+fn share_counts<'a>(histograms: impl Iterator<Item = &'a Histogram<u64>>) -> Vec<ShareCount> {
+    let mut counts = BTreeMap::new();
+    for histogram in histograms {
+        for step in histogram.iter_recorded() {
+            *counts.entry(step.value_iterated_to()).or_default() += step.count_at_value();
+        }
+    }
+    counts.into_iter().map(|(basis_points, windows)| ShareCount { basis_points, windows }).collect()
+}
+
+/// Quantiles of several histograms of microseconds together.
+fn latency<'a>(histograms: impl Iterator<Item = &'a Histogram<u64>>) -> Latency {
+    let mut all = Histogram::<u64>::new(3).expect("3 significant digits are within bounds");
+    for histogram in histograms {
+        // A histogram that resizes takes any other; where it cannot, its values are missing from `count` for all to see.
+        let _ = all.add(histogram);
+    }
+    if all.is_empty() {
+        return Latency::default();
+    }
+    let ms = |micros: u64| coarse(micros as f64 / 1e3);
+    Latency {
+        count: all.len(),
+        p50_ms: ms(all.value_at_quantile(0.5)),
+        p90_ms: ms(all.value_at_quantile(0.9)),
+        p99_ms: ms(all.value_at_quantile(0.99)),
+        p999_ms: ms(all.value_at_quantile(0.999)),
+        max_ms: ms(all.max()),
+    }
+}
+
+fn sketch_ms(sketch: &Sketch, per_mille: u64) -> Option<f64> {
+    sketch.quantile(per_mille).map(span_ms)
+}
+
+/// How much of a window the run had: less than all for the last.
+fn window_length(record: &RunRecord, window: &Window) -> Span {
+    (window.start + record.window).min(record.ended.max(window.start)).since(window.start)
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn rate(count: u64, time: Span) -> Option<f64> {
+    (!time.is_zero()).then(|| count as f64 / time.as_secs_f64()).and_then(coarse)
+}
+
+fn span_ms(span: Span) -> f64 {
+    (span.0 as f64 / 1e3).round() / 1e3
+}
+
+/// Three decimals: for milliseconds, rates and counts. None for what is no number.
+fn coarse(x: f64) -> Option<f64> {
+    rounded(x, 1e3)
+}
+
+/// Six decimals: for shares and factors. None for what is no number.
+fn fine(x: f64) -> Option<f64> {
+    rounded(x, 1e6)
+}
+
+fn rounded(x: f64, scale: f64) -> Option<f64> {
+    // Adding zero turns -0 into 0.
+    x.is_finite().then(|| (x * scale).round() / scale + 0.0)
+}
