@@ -7,3 +7,5 @@ pub mod verdict;
 pub use condition::{Bound, Comparison, Condition, Operator};
 pub use config::{Class, Expect, GateConfig, RecoveryConfig, SteadyState, StopConfig};
 pub use verdict::{Baseline, Finding, FindingStatus, Outcome, Recovery, Verdict};
+pub mod stop;
+pub use stop::Stops;

@@ -2,6 +2,7 @@
 //! reference and the result's schema read it.
 
 use crate::keyword;
+use crate::time::Span;
 
 /// What a figure is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub enum Unit {
 keyword! {
     /// A figure of a run, or of a stretch of it.
     pub enum Figure {
-        /// Operations that succeeded within their deadline / operations that ended.
+        /// Operations that succeeded within their deadline / operations that ended before the run did.
         success => Success,
         /// Attempts that failed / attempts that ended, booked when they end.
         errors => Errors,
@@ -35,7 +36,7 @@ keyword! {
         peak_attempts => PeakAttempts,
         /// Retries / attempts.
         retry_share => RetryShare,
-        /// Attempts / distinct operations attempted, across passes.
+        /// Attempts / distinct operations attempted, across passes; in a stretch of the run, attempts / first attempts.
         amplification => Amplification,
         /// attempts/operations − 1/(1 − retry share): retries that a requeue made look like first attempts.
         laundered_retries => LaunderedRetries,
@@ -49,15 +50,15 @@ keyword! {
         p999 => P999,
         /// 99th percentile of attempt latency, from the send.
         attempt_p99 => AttemptP99,
-        /// Attempts on the wire, at the end of a window.
+        /// Attempts on the wire, at the end of a window; over a stretch, the most.
         in_flight => InFlight,
-        /// Operations offered and not finished, at the end of a window.
+        /// Operations offered and not finished, at the end of a window; over a stretch, the most.
         backlog => Backlog,
-        /// Age of the oldest unfinished operation, at the end of a window.
+        /// Age of the oldest unfinished operation, at the end of a window; over a stretch, the highest.
         oldest_age => OldestAge,
         /// Operations whose client gave up.
         failed => Failed,
-        /// Operations that failed, and that nobody holds any more.
+        /// Operations that failed, and that nobody holds any more; today all that failed, since nothing takes them over.
         lost => Lost,
         /// Operations still held when the run ended.
         unresolved => Unresolved,
@@ -73,6 +74,38 @@ keyword! {
         wasted_work => WastedWork,
         /// 99th percentile of generator lag.
         lag_p99 => LagP99,
+    }
+}
+
+impl Unit {
+    /// A value as text, in the form that a plan writes it: `5%`, `600/s`, `400ms`, `12`, `1.3x`.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::Share => format!("{}%", short(value * 100.0)),
+            Self::Rate => format!("{}/s", short(value)),
+            Self::Time => show_time(value),
+            Self::Count => short(value),
+            Self::Factor => format!("{}x", short(value)),
+        }
+    }
+}
+
+/// About three digits, without zeros that say nothing.
+fn short(value: f64) -> String {
+    let digits = match value.abs() {
+        v if v >= 100.0 => 0,
+        v if v >= 10.0 => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.digits$}");
+    if digits == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_string() }
+}
+
+fn show_time(seconds: f64) -> String {
+    match seconds {
+        s if s < 0.01 => format!("{}ms", short(s * 1e3)),
+        s if s < 10.0 => Span::from_millis((s * 1e3).round() as u64).to_string(),
+        s => Span::from_millis((s * 10.0).round() as u64 * 100).to_string(),
     }
 }
 
@@ -95,6 +128,31 @@ impl Figure {
             Self::InFlight | Self::Backlog | Self::Failed | Self::Lost | Self::Unresolved | Self::Refused | Self::Relapses => {
                 Unit::Count
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_read_like_a_plan() {
+        for (unit, value, text) in [
+            (Unit::Share, 0.05, "5%"),
+            (Unit::Share, 0.747_3, "74.7%"),
+            (Unit::Share, 1.0, "100%"),
+            (Unit::Rate, 0.0, "0/s"),
+            (Unit::Rate, 400.4, "400/s"),
+            (Unit::Rate, 3.25, "3.25/s"),
+            (Unit::Time, 0.000_85, "0.85ms"),
+            (Unit::Time, 0.4, "400ms"),
+            (Unit::Time, 2.0, "2s"),
+            (Unit::Time, 92.04, "1m32s"),
+            (Unit::Count, 1987.0, "1987"),
+            (Unit::Factor, 1.3, "1.3x"),
+        ] {
+            assert_eq!(unit.show(value), text);
         }
     }
 }

@@ -1,7 +1,19 @@
 //! Events to windows and histograms.
+//!
+//! Owns what is booked where: a [`Recorder`] per shard turns events into [`Slice`]s of windows and into histograms, a
+//! [`Series`] merges the shards' into a [`RunRecord`], and [`figure()`] reads any figure from any stretch of windows.
+//! Leaves to others: what a figure means for the run (`gate`), and how it is written down (`report`).
 
 pub mod figure;
 pub mod record;
+pub mod recorder;
+pub mod series;
+pub mod sketch;
+pub mod stretch;
 
 pub use figure::{Figure, Unit};
-pub use record::{Counts, FaultRecord, LimitReached, RunEvent, RunRecord, ServiceCounts, Sketch, StopReason, Summary, Window};
+pub use record::{Counts, FaultRecord, LimitReached, RunEvent, RunRecord, ServiceCounts, StopReason, Summary, Window};
+pub use recorder::{Recorder, Slice, Totals};
+pub use series::Series;
+pub use sketch::{Sketch, Tally};
+pub use stretch::{figure, mean_level, samples};

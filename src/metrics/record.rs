@@ -1,5 +1,6 @@
 //! What a run leaves behind: plain data that the judge and the reports read.
 
+use super::Sketch;
 use crate::event::AttemptOutcome;
 use crate::fault::Phase;
 use crate::time::{Span, Timestamp};
@@ -29,7 +30,7 @@ pub struct RunRecord {
     pub stopped: Option<StopReason>,
     /// Whether every fault was seen to be removed.
     pub cleanup_confirmed: bool,
-    /// Bounds that were reached, and how often.
+    /// Bounds that were reached, and how often. The bound `windows` counts those that not every shard completed.
     pub limits_reached: Vec<LimitReached>,
     /// What the built-in target counted; none for somebody else's.
     pub service: Option<ServiceCounts>,
@@ -91,7 +92,9 @@ pub struct Counts {
     pub late: u64,
 }
 
-/// Histograms of one phase and fleet. Values in microseconds.
+/// Histograms of one phase and fleet. Values in microseconds, three digits, an hour at most. An operation belongs
+/// to the phase of its intended start, an attempt and its lag to the phase in which it was sent, however long it
+/// then takes; a window to the phase in which it begins.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// The phase's number.
@@ -110,54 +113,11 @@ pub struct Summary {
     pub lag: Histogram<u64>,
     /// Retry share of its windows, in basis points, one sample a window.
     pub retry_share: Histogram<u64>,
-    /// How many operations ended after how many attempts.
+    /// How many operations ended after how many attempts, by attempts: exact up to 255, above that rounded down by
+    /// less than 1%. Operations that were never attempted are not in it.
     pub attempts_per_operation: BTreeMap<u32, u64>,
     /// Distinct operations attempted: first attempts.
     pub first_attempts: u64,
-}
-
-/// A small histogram: counts by logarithmic buckets under 1% wide. Merges cheaply, so that figures can be
-/// taken over any span of windows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sketch {
-    /// (bucket, count), sorted by bucket.
-    buckets: Vec<(u16, u32)>,
-}
-
-/// Buckets in a doubling: 2^(1/100) is 0.7%.
-const PER_DOUBLING: f64 = 100.0;
-
-impl Sketch {
-    /// Counts one value.
-    pub fn record(&mut self, value: Span) {
-        let bucket = (libm::log2(value.0.max(1) as f64) * PER_DOUBLING) as u16;
-        self.add(bucket, 1);
-    }
-
-    /// Adds all that another holds.
-    pub fn merge(&mut self, other: &Self) {
-        for &(bucket, count) in &other.buckets {
-            self.add(bucket, count);
-        }
-    }
-
-    /// The value below or at which so many thousandths of all values lie (500 for the median); none where there is none.
-    pub fn quantile(&self, per_mille: u64) -> Option<Span> {
-        let total: u64 = self.buckets.iter().map(|&(_, count)| u64::from(count)).sum();
-        let rank = (total * per_mille).div_ceil(1_000).clamp(1, total.max(1));
-        let mut seen = 0;
-        self.buckets.iter().find_map(|&(bucket, count)| {
-            seen += u64::from(count);
-            (seen >= rank).then(|| Span(libm::exp2((f64::from(bucket) + 0.5) / PER_DOUBLING) as u64))
-        })
-    }
-
-    fn add(&mut self, bucket: u16, count: u32) {
-        match self.buckets.binary_search_by_key(&bucket, |&(b, _)| b) {
-            Ok(at) => self.buckets[at].1 = self.buckets[at].1.saturating_add(count),
-            Err(at) => self.buckets.insert(at, (bucket, count)),
-        }
-    }
 }
 
 /// What a fault did.

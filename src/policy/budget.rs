@@ -272,9 +272,3 @@ mod tests {
         assert_eq!(config.most_retries(400.0), 400.0);
     }
 }
-/// scaffold
-pub struct Budget;
-impl Budget {
-    /// scaffold
-    pub fn new(_config: &BudgetConfig) -> Self { Self }
-}

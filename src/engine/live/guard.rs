@@ -2,6 +2,7 @@
 //! resolved address is checked at every connect, so that a name that changes its mind is not followed.
 
 use crate::engine::live::clock::Clock;
+use crate::plan::TargetUrl;
 use crate::time::{Span, Timestamp};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,12 +41,6 @@ pub enum GuardError {
         /// What the resolver said.
         problem: String,
     },
-    /// Not a URL that can be dialled.
-    #[error("`{url}` is not a target: expected http://HOST[:PORT][/PATH] or https://…")]
-    Url {
-        /// As the plan writes it.
-        url: String,
-    },
     /// Nobody accepts connections there.
     #[error("nothing answers at {host}:{port} ({problem}): start the target first, or correct the plan's `url`")]
     Down {
@@ -62,45 +57,6 @@ impl GuardError {
     /// Whether this is a refusal (exit code 5), and not something wrong with the environment.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::NotAllowed { .. } | Self::NotApproved { .. })
-    }
-}
-
-/// A URL in parts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Destination {
-    /// The host, without brackets.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-    /// Whether TLS is spoken.
-    pub tls: bool,
-    /// The `Host` header: with the port where that is not the scheme's.
-    pub authority: String,
-    /// Path and query, from the `/`.
-    pub path: String,
-}
-
-impl Destination {
-    /// Takes a URL apart.
-    ///
-    /// # Errors
-    /// Anything but `http://` and `https://` with a host.
-    pub fn parse(url: &str) -> Result<Self, GuardError> {
-        let wrong = || GuardError::Url { url: url.to_string() };
-        let uri: hyper::Uri = url.parse().map_err(|_| wrong())?;
-        let tls = match uri.scheme_str() {
-            Some("http") => false,
-            Some("https") => true,
-            _ => return Err(wrong()),
-        };
-        let authority = uri.authority().ok_or_else(wrong)?;
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']');
-        if host.is_empty() || authority.as_str().contains('@') {
-            return Err(wrong());
-        }
-        let port = authority.port_u16().unwrap_or(if tls { 443 } else { 80 });
-        let path = uri.path_and_query().map_or("/", |p| p.as_str()).to_string();
-        Ok(Self { host: host.to_string(), port, tls, authority: authority.to_string(), path })
     }
 }
 
@@ -179,12 +135,12 @@ struct Cache {
 }
 
 impl Dialler {
-    /// Resolves a destination for the first time, and finds the address that accepts connections.
+    /// Resolves a target for the first time, and finds the address that accepts connections.
     ///
     /// # Errors
     /// A refusal, an unknown host, a target that is down. Blocks for a few seconds at most.
-    pub fn new(destination: &Destination, allowed: Allowed, clock: Arc<dyn Clock>) -> Result<Arc<Self>, GuardError> {
-        let Destination { host, port, .. } = destination;
+    pub fn new(target: &TargetUrl, allowed: Allowed, clock: Arc<dyn Clock>) -> Result<Arc<Self>, GuardError> {
+        let TargetUrl { host, port, .. } = target;
         let addresses = allowed.resolve(host, *port)?;
         let found = first_that_accepts(host, *port, &addresses)?;
         let cache = Mutex::new(Cache { found: Ok(found), at: clock.now(), refreshing: false });
@@ -285,30 +241,18 @@ mod tests {
     }
 
     #[test]
-    fn urls_come_apart() {
-        let parse = |url| Destination::parse(url).map(|d| (d.host, d.port, d.tls, d.authority, d.path));
-        let parts = |h: &str, p, t, a: &str, path: &str| Ok((h.to_string(), p, t, a.to_string(), path.to_string()));
-        assert_eq!(parse("http://127.0.0.1:8080/charge?x=1"), parts("127.0.0.1", 8080, false, "127.0.0.1:8080", "/charge?x=1"));
-        assert_eq!(parse("https://api.example"), parts("api.example", 443, true, "api.example", "/"));
-        assert_eq!(parse("http://[::1]:9/"), parts("::1", 9, false, "[::1]:9", "/"));
-        for wrong in ["ftp://x/", "127.0.0.1:80", "/x", "", "http://", "http://user:pass@x/", "http://x:99999/"] {
-            assert!(parse(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
     fn a_target_that_is_down_is_no_refusal() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let destination = Destination::parse(&format!("http://{free}/")).unwrap();
-        let error = Dialler::new(&destination, Allowed::default(), LiveClock::starting_now()).err().unwrap();
+        let url = TargetUrl::parse(&format!("http://{free}/")).unwrap();
+        let error = Dialler::new(&url, Allowed::default(), LiveClock::starting_now()).err().unwrap();
         assert!(matches!(error, GuardError::Down { .. }) && !error.is_refusal(), "{error}");
     }
 
     #[test]
     fn a_name_that_moves_to_a_forbidden_address_is_not_followed() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let destination = Destination::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
-        let dialler = Dialler::new(&destination, Allowed::default(), LiveClock::starting_now()).unwrap();
+        let url = TargetUrl::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+        let dialler = Dialler::new(&url, Allowed::default(), LiveClock::starting_now()).unwrap();
         assert!(dialler.dial().is_ok());
         dialler.cache.lock().unwrap().found = Ok("192.0.2.1:80".parse().unwrap());
         assert!(dialler.dial().unwrap_err().is_refusal());

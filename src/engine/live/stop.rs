@@ -1,10 +1,11 @@
 //! The checks of `stop_if`: asks a URL or runs a command every so often, and says what it heard.
 
 use super::clock::Clock;
-use super::guard::{Allowed, Destination};
+use super::guard::Allowed;
 use super::tls;
 use super::transport::Io;
 use crate::gate::config::{Probe, StopConfig, StopTrigger};
+use crate::plan::{Scheme, TargetUrl};
 use crate::time::{Span, Timestamp};
 use bytes::Bytes;
 use http_body_util::Empty;
@@ -103,12 +104,12 @@ impl Asker {
     }
 
     async fn get(&self, url: &str) -> Result<String, String> {
-        let to = Destination::parse(url).map_err(|error| error.to_string())?;
+        let to = TargetUrl::parse(url)?;
         let (allowed, host, port) = (self.allowed.clone(), to.host.clone(), to.port);
         let resolved = tokio::task::spawn_blocking(move || allowed.resolve(&host, port)).await;
         let addresses = resolved.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         let stream = TcpStream::connect(&addresses[..]).await.map_err(|error| error.to_string())?;
-        if !to.tls {
+        if to.scheme == Scheme::Http {
             return exchange(stream, &to).await;
         }
         let (config, name) = tls::client(&to.host, self.ca_file.as_deref()).map_err(|error| error.to_string())?;
@@ -117,10 +118,10 @@ impl Asker {
     }
 }
 
-async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(stream: S, to: &Destination) -> Result<String, String> {
+async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(stream: S, to: &TargetUrl) -> Result<String, String> {
     let (mut sender, connection) = hyper::client::conn::http1::handshake(Io(stream)).await.map_err(|error| error.to_string())?;
     let request = Request::get(&to.path)
-        .header(hyper::header::HOST, &to.authority)
+        .header(hyper::header::HOST, to.authority())
         .body(Empty::<Bytes>::new())
         .map_err(|error| error.to_string())?;
     // The head says it all; the connection is dropped with its body.

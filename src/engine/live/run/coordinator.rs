@@ -34,7 +34,7 @@ const PULSE: Span = Span::from_millis(200);
 pub struct Parts {
     pub plan: Arc<Plan>,
     pub clock: Arc<LiveClock>,
-    pub timeline: Arc<Timeline>,
+    pub timeline: Timeline,
     pub proxy: Arc<Proxy>,
     pub phases: Vec<Phase>,
     pub requests: Arc<Requests>,
@@ -59,6 +59,7 @@ pub struct Coordinator {
     passed: Vec<bool>,
     totals: Vec<Totals>,
     wires: WireCounts,
+    ceiling_holds: u64,
 }
 
 impl Coordinator {
@@ -77,6 +78,7 @@ impl Coordinator {
             passed: vec![true; parts.plan.stop_if.len()],
             totals: Vec::new(),
             wires: WireCounts::default(),
+            ceiling_holds: 0,
             parts,
         })
     }
@@ -150,8 +152,9 @@ impl Coordinator {
                 self.parts.series.merge(slice);
                 return self.report_windows();
             }
-            Some(Message::Finished { totals, wires }) => {
+            Some(Message::Finished { totals, wires, ceiling_holds }) => {
                 self.totals.push(*totals);
+                self.ceiling_holds += ceiling_holds;
                 self.wires = self.wires.plus(wires);
             }
             Some(Message::Warm { .. }) => {}
@@ -184,12 +187,13 @@ impl Coordinator {
 
     /// Removes the faults, then stops the load, then gathers what there is.
     async fn finish(mut self, stopped: Option<StopReason>) -> RunRecord {
-        let cleanup_confirmed = self.parts.proxy.clear();
+        let cleared = self.parts.proxy.clear();
         let now = self.parts.clock.now();
         let events = self.faults.end_all(&self.parts.timeline, now, |step| self.parts.proxy.touched(step));
         events.iter().for_each(|event| self.tell(event));
         let end = Timestamp::ZERO + self.parts.plan.length;
         let ended = if stopped.is_some() { end.min(now + STOP_AHEAD) } else { end };
+        let cleanup_confirmed = cleared && self.parts.proxy.settled(PATIENCE.to_std()).await;
         let internal = self.stop_load(ended).await;
         let service = match self.parts.target.take() {
             Some(target) => within(PATIENCE, target.stop()).await.flatten(),
@@ -203,15 +207,18 @@ impl Coordinator {
             self.tell(&RunEvent::Warning { text: "a shard did not end in time".into() });
         }
         self.tell(&RunEvent::Ended);
-        let mut record = self.parts.series.finish(self.totals);
-        record.faults = faults;
-        record.ended = ended;
-        record.length = self.parts.plan.length;
-        record.stopped = stopped.or(internal);
-        record.cleanup_confirmed = cleanup_confirmed;
-        record.service = service;
-        record.limits_reached.extend(limits_reached(self.wires));
-        record
+        let rest = RunRecord {
+            fleets: self.parts.plan.fleets.iter().map(|fleet| fleet.name.clone()).collect(),
+            faults,
+            ended,
+            length: self.parts.plan.length,
+            stopped: stopped.or(internal),
+            cleanup_confirmed,
+            limits_reached: limits_reached(self.wires, self.ceiling_holds),
+            service,
+            ..RunRecord::default()
+        };
+        self.parts.series.finish(self.totals, rest)
     }
 
     /// Stops the shards' load at a moment and waits for their records; says why where one does not come.
@@ -248,8 +255,12 @@ fn describe(reason: &StopReason) -> String {
     }
 }
 
-fn limits_reached(wires: WireCounts) -> Vec<LimitReached> {
-    let all = [("ephemeral ports", wires.out_of_ports), ("file descriptors", wires.out_of_descriptors)];
+fn limits_reached(wires: WireCounts, ceiling_holds: u64) -> Vec<LimitReached> {
+    let all = [
+        ("max_attempts", ceiling_holds),
+        ("ephemeral ports", wires.out_of_ports),
+        ("file descriptors", wires.out_of_descriptors),
+    ];
     let reached = all.into_iter().filter(|(_, count)| *count > 0);
     reached.map(|(limit, count)| LimitReached { limit: limit.to_string(), count }).collect()
 }

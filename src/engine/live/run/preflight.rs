@@ -3,9 +3,9 @@
 use super::coordinator::{Coordinator, Parts};
 use super::{RunError, RunSetup};
 use crate::engine::live::clock::{Clock, LiveClock};
-use crate::engine::live::guard::{Allowed, Destination, Dialler};
+use crate::engine::live::guard::{Allowed, Dialler};
 use crate::engine::live::limits;
-use crate::engine::live::proxy::{Proxy, Upstream};
+use crate::engine::live::proxy::{Proxy, ProxySetup, Upstream};
 use crate::engine::live::shard::{Message, Shard, ShardSetup};
 use crate::engine::live::signal::Signals;
 use crate::engine::live::stop::Checks;
@@ -17,8 +17,9 @@ use crate::fleet::{Connections, Shared};
 use crate::load::Load;
 use crate::metrics::Series;
 use crate::pace::Pacer;
-use crate::plan::Plan;
-use crate::policy::budget::{Budget, Tier};
+use crate::plan::{Plan, Scheme};
+use crate::policy::Budget;
+use crate::policy::budget::Tier;
 use crate::time::Span;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -41,12 +42,14 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         None => {
             let target = TargetProcess::spawn(&setup.program, &setup.effective_yaml).await?;
             let addr = target.addr();
-            (Some(target), Upstream { dial: Arc::new(move || Ok(addr)), tls: None })
+            (Some(target), Upstream::at(addr))
         }
     };
     let shards = shard_count(&plan, setup.shards);
-    let timeline = Arc::new(Timeline::new(plan.timeline.clone(), plan.seed));
-    let proxy = Arc::new(Proxy::bind(timeline.clone(), plan.fleets.len(), shards, upstream, clock.clone())?);
+    let timeline = Timeline::new(plan.timeline.clone(), plan.seed);
+    let fleets = u16::try_from(plan.fleets.len()).expect("a plan has fewer fleets than that");
+    let setup_of_proxy = ProxySetup { timeline: timeline.clone(), fleets, shards, upstream, clock: clock.clone() };
+    let proxy = Arc::new(Proxy::bind(setup_of_proxy)?);
     warnings.extend(proxy.notices());
     let phases = timeline.phases(plan.length);
     let (heard, mut messages) = mpsc::unbounded_channel();
@@ -61,8 +64,7 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     }
     let shared_clock: Arc<dyn Clock> = clock.clone();
     let checks = Checks::start(&plan.stop_if, &allowed, plan.target.ca_file.as_deref(), &shared_clock);
-    let names = plan.fleets.iter().map(|fleet| fleet.name.clone()).collect();
-    let series = Series::new(names, phases.clone(), WINDOW, shards.len());
+    let series = Series::new(shards.len(), plan.fleets.len(), &phases, WINDOW);
     Coordinator::new(Parts {
         plan, clock, timeline, proxy, phases, requests, shards, messages, series, checks, target, signals, warnings,
         observer: setup.observer,
@@ -78,17 +80,16 @@ struct Aim {
 }
 
 fn aim(plan: &Plan, allowed: &Allowed, clock: &Arc<LiveClock>) -> Result<Aim, RunError> {
-    let Some(url) = &plan.target.url else {
+    let Some(url) = plan.target.url.as_ref().map(|url| &url.value) else {
         return Ok(Aim { authority: "stormwake.target".into(), path: "/".into(), upstream: None });
     };
-    let destination = Destination::parse(&url.value)?;
-    let dialler = Dialler::new(&destination, allowed.clone(), clock.clone())?;
-    let tls = match destination.tls {
-        true => Some(tls::client(&destination.host, plan.target.ca_file.as_deref())?),
-        false => None,
-    };
-    let upstream = Upstream { dial: Arc::new(move || dialler.dial().map_err(|error| error.to_string())), tls };
-    Ok(Aim { authority: destination.authority, path: destination.path, upstream: Some(upstream) })
+    let dialler = Dialler::new(url, allowed.clone(), clock.clone())?;
+    let mut upstream = Upstream::resolved_by(Arc::new(move || dialler.dial().map_err(|error| error.to_string())));
+    if url.scheme == Scheme::Https {
+        let (config, name) = tls::client(&url.host, plan.target.ca_file.as_deref())?;
+        upstream = upstream.with_tls(config, name);
+    }
+    Ok(Aim { authority: url.authority(), path: url.path.clone(), upstream: Some(upstream) })
 }
 
 /// Checks that the plan fits this machine; what is doubtful is returned.

@@ -171,7 +171,8 @@ impl Driver {
         self.each_machine(end, Devices::stop);
         let slice = self.recorder.close_window(self.open, &self.gauges);
         let _ = self.messages.send(Message::Slice(slice));
+        let ceiling_holds = self.machines.iter().map(Devices::ceiling_holds).sum();
         let totals = Box::new(self.recorder.finish());
-        let _ = self.messages.send(Message::Finished { totals, wires: self.transport.counts() });
+        let _ = self.messages.send(Message::Finished { totals, wires: self.transport.counts(), ceiling_holds });
     }
 }

@@ -69,6 +69,8 @@ pub enum Message {
         totals: Box<Totals>,
         /// What happened to its connections.
         wires: WireCounts,
+        /// How often the ceiling on attempts held one back.
+        ceiling_holds: u64,
     },
     /// It ended before it should.
     Died {
@@ -158,12 +160,13 @@ fn run(
 
 fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
     let fleets = setup.plan.fleets.iter().enumerate().map(|(number, fleet)| {
-        let number = fleet_number(number);
+        let (number, proxy) = (fleet_number(number), setup.proxy.clone());
         FleetWires {
             fleet: number,
             clients: share_of(fleet.config.clients, setup.index, setup.shards),
             addr: setup.proxy.addr(number),
             connections: fleet.config.connections,
+            on_refused: Box::new(move || proxy.refused(number)),
         }
     });
     fleets.collect()

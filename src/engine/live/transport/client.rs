@@ -24,6 +24,7 @@ pub struct Wire {
     pub clock: Arc<dyn Clock>,
     pub completions: Rc<Completions>,
     pub counts: Rc<Cell<WireCounts>>,
+    pub on_refused: Box<dyn Fn()>,
 }
 
 /// What a client is asked to do.
@@ -197,13 +198,16 @@ async fn attempt(wire: &Wire, line: &mut Option<Line>, send: &Send) -> Answer {
         },
     };
     let request = wire.requests.build(send);
-    let answered = response::read(open, request, wire.requests.expectation(), &*wire.clock, sent).await;
+    let answered = response::read(open, request, wire.requests.success(), &*wire.clock, sent).await;
     answered.unwrap_or_else(Answer::broken)
 }
 
 impl Wire {
     async fn connect(&self) -> io::Result<Line> {
         let opened = Line::open(self.addr).await;
+        if opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+            (self.on_refused)();
+        }
         self.count(|counts| match &opened {
             Ok(_) => counts.connects += 1,
             Err(error) => match Errno::from_io_error(error) {

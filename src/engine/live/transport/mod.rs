@@ -14,7 +14,7 @@ mod response;
 pub use io::Io;
 pub use queue::{Completion, Completions};
 pub use request::{HeaderError, Requests};
-pub use response::{BODY_LIMIT, Expectation};
+pub use response::BODY_LIMIT;
 
 use crate::engine::live::clock::Clock;
 use crate::event::AttemptOutcome;
@@ -36,6 +36,8 @@ pub struct FleetWires {
     pub addr: SocketAddr,
     /// How long a connection lives.
     pub connections: Connections,
+    /// Told of each connect that the kernel refused: the proxy's listener is closed then, and cannot count it.
+    pub on_refused: Box<dyn Fn()>,
 }
 
 /// What happened to connections, beside attempts.
@@ -92,6 +94,7 @@ impl Transport {
                 clock: clock.clone(),
                 completions: completions.clone(),
                 counts: counts.clone(),
+                on_refused: fleet.on_refused,
             });
             let slots: Vec<Rc<Slot>> = fleet.clients.clone().map(|client| Rc::new(Slot::new(client))).collect();
             let tasks = slots.iter().map(|slot| tokio::task::spawn_local(client::run(wire.clone(), slot.clone()))).collect();

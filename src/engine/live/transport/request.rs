@@ -1,10 +1,9 @@
 //! Requests: everything that does not change is built once, per fleet and route.
 
-use super::Expectation;
 use crate::config::Table;
 use crate::fleet::Send;
 use crate::plan::target::SecretSource;
-use crate::plan::{HeaderValue as PlanValue, Plan, Route, TargetConfig};
+use crate::plan::{HeaderValue as PlanValue, Plan, Route, Success, TargetConfig};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
@@ -44,7 +43,7 @@ pub enum HeaderError {
 pub struct Requests {
     /// By fleet, then by route.
     templates: Vec<Vec<Template>>,
-    expectation: Expectation,
+    success: Success,
     /// The wall clock at the run's start, in milliseconds since 1970. Set when it starts.
     start_millis: std::sync::atomic::AtomicI64,
 }
@@ -74,7 +73,7 @@ impl Requests {
         });
         Ok(Self {
             templates: templates.collect::<Result<_, HeaderError>>()?,
-            expectation: Expectation::new(&target.success),
+            success: target.success.clone(),
             start_millis: std::sync::atomic::AtomicI64::new(0),
         })
     }
@@ -90,8 +89,8 @@ impl Requests {
     }
 
     /// What counts as success.
-    pub fn expectation(&self) -> &Expectation {
-        &self.expectation
+    pub fn success(&self) -> &Success {
+        &self.success
     }
 
     /// The request of one attempt.

@@ -15,15 +15,6 @@ use hyper::{Request, Response};
 /// The most bytes of a body that are read; a longer one is malformed.
 pub const BODY_LIMIT: u64 = 1024 * 1024;
 
-/// What counts as success.
-#[derive(Clone, Debug)]
-pub struct Expectation {
-    /// Statuses, as ranges with both ends.
-    statuses: Vec<(u16, u16)>,
-    body_contains: Option<Vec<u8>>,
-    within: Option<Span>,
-}
-
 /// How an attempt ended, and whether its connection can carry another.
 pub struct Answer {
     pub outcome: AttemptOutcome,
@@ -37,24 +28,13 @@ impl Answer {
     }
 }
 
-impl Expectation {
-    /// From the plan. Texts that are no status are passed over: the plan has checked them.
-    pub fn new(success: &Success) -> Self {
-        Self {
-            statuses: success.status.iter().filter_map(|text| status_range(text)).collect(),
-            body_contains: success.body_contains.as_ref().filter(|text| !text.is_empty()).map(|text| text.clone().into_bytes()),
-            within: success.within,
-        }
-    }
-
-    fn judge(&self, status: u16, contains: bool, took: Span) -> AttemptOutcome {
-        if !self.statuses.iter().any(|&(low, high)| (low..=high).contains(&status)) {
-            AttemptOutcome::Status(status)
-        } else if !contains || self.within.is_some_and(|within| took > within) {
-            AttemptOutcome::Unexpected
-        } else {
-            AttemptOutcome::Success
-        }
+fn judge(expected: &Success, status: u16, contains: bool, took: Span) -> AttemptOutcome {
+    if !expected.accepts(status) {
+        AttemptOutcome::Status(status)
+    } else if !contains || expected.within.is_some_and(|within| took > within) {
+        AttemptOutcome::Unexpected
+    } else {
+        AttemptOutcome::Success
     }
 }
 
@@ -62,7 +42,7 @@ impl Expectation {
 pub async fn read(
     line: &mut Line,
     request: Request<Full<Bytes>>,
-    expected: &Expectation,
+    expected: &Success,
     clock: &dyn Clock,
     sent: Timestamp,
 ) -> Result<Answer, Broken> {
@@ -70,7 +50,7 @@ pub async fn read(
     let status = response.status().as_u16();
     let hint = hint_of(&response, clock);
     let mut body = response.into_body();
-    let mut search = expected.body_contains.as_deref().map(Search::new);
+    let mut search = expected.body_contains.as_deref().filter(|text| !text.is_empty()).map(Search::new);
     let mut bytes = 0u64;
     while let Some(piece) = line.piece(&mut body).await? {
         bytes += piece.len() as u64;
@@ -82,22 +62,13 @@ pub async fn read(
         }
     }
     let contains = search.is_none_or(|search| search.found);
-    let outcome = expected.judge(status, contains, clock.now().since(sent));
+    let outcome = judge(expected, status, contains, clock.now().since(sent));
     Ok(Answer { outcome, hint, reusable: true })
 }
 
 fn hint_of<B>(response: &Response<B>, clock: &dyn Clock) -> Option<Span> {
     let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
     parse_retry_after(text, clock.wall())
-}
-
-/// `200` or `2xx`.
-fn status_range(text: &str) -> Option<(u16, u16)> {
-    if let Some(digit) = text.strip_suffix("xx") {
-        let class: u16 = digit.parse().ok()?;
-        return (1..=9).contains(&class).then_some((class * 100, class * 100 + 99));
-    }
-    text.parse().ok().map(|status| (status, status))
 }
 
 /// Looks for a text in a stream, across the borders of its pieces.
@@ -108,8 +79,8 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(wanted: &'a [u8]) -> Self {
-        Self { wanted, tail: Vec::new(), found: false }
+    fn new(wanted: &'a str) -> Self {
+        Self { wanted: wanted.as_bytes(), tail: Vec::new(), found: false }
     }
 
     fn feed(&mut self, piece: &[u8]) {
@@ -126,16 +97,16 @@ impl<'a> Search<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn expectation(status: &[&str], body_contains: Option<&str>, within: Option<Span>) -> Expectation {
-        let status = status.iter().map(|s| (*s).to_string()).collect();
-        Expectation::new(&Success { status, body_contains: body_contains.map(str::to_string), within })
-    }
+    use crate::plan::StatusSet;
 
     #[test]
     fn statuses_bodies_and_times_are_judged_in_that_order() {
-        let judge = |e: &Expectation, status, contains, millis| e.judge(status, contains, Span::from_millis(millis));
-        let e = expectation(&["2xx", "304"], Some("ok"), Some(Span::from_millis(10)));
+        let e = Success {
+            status: vec![StatusSet::Class(2), StatusSet::One(304)],
+            body_contains: Some("ok".into()),
+            within: Some(Span::from_millis(10)),
+        };
+        let judge = |e, status, contains, millis| judge(e, status, contains, Span::from_millis(millis));
         assert_eq!(judge(&e, 204, true, 10), AttemptOutcome::Success);
         assert_eq!(judge(&e, 304, true, 1), AttemptOutcome::Success);
         assert_eq!(judge(&e, 301, true, 1), AttemptOutcome::Status(301));
@@ -154,7 +125,7 @@ mod tests {
             (vec!["needl"], false),
             (vec![], false),
         ] {
-            let mut search = Search::new(b"needle");
+            let mut search = Search::new("needle");
             pieces.iter().for_each(|piece| search.feed(piece.as_bytes()));
             assert_eq!(search.found, found, "{pieces:?}");
             assert!(search.tail.len() < 6);

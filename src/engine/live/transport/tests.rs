@@ -4,7 +4,7 @@ use crate::engine::live::clock::LiveClock;
 use crate::event::OperationId;
 use crate::fleet::FleetConfig;
 use crate::load::{Closed, Load};
-use crate::plan::{Fleet, Plan, Success, TargetConfig};
+use crate::plan::{Fleet, Plan, StatusSet, Success, TargetConfig, TargetUrl};
 use crate::policy::{Attempts, Backoff, Policy, RetryAfter};
 use crate::time::{Span, Timestamp};
 use std::time::Duration;
@@ -111,7 +111,7 @@ pub fn plan(success: Success, connections: Connections) -> Plan {
         name: "test".into(),
         seed: 1,
         target: TargetConfig {
-            url: Some(At { value: "http://127.0.0.1/x".into(), place: nowhere }),
+            url: Some(At { value: TargetUrl::parse("http://127.0.0.1/x").unwrap(), place: nowhere }),
             service: None,
             method: At { value: "GET".into(), place: nowhere },
             headers: Table::default(),
@@ -135,7 +135,7 @@ pub fn plan(success: Success, connections: Connections) -> Plan {
 }
 
 fn any_2xx() -> Success {
-    Success { status: vec!["2xx".into()], body_contains: None, within: None }
+    Success { status: vec![StatusSet::Class(2)], body_contains: None, within: None }
 }
 
 fn attempt(client: u32, attempt: u32) -> Send {
@@ -154,7 +154,7 @@ fn transport(addr: SocketAddr, success: Success, connections: Connections) -> Tr
     let requests = Arc::new(Requests::new(&plan(success, connections), "real.example:81", "/charge?x=1").unwrap());
     requests.start_at(1_000);
     let clock: Arc<dyn Clock> = LiveClock::starting_now();
-    Transport::new(vec![FleetWires { fleet: 0, clients: 0..4, addr, connections }], &requests, &clock)
+    Transport::new(vec![FleetWires { fleet: 0, clients: 0..4, addr, connections, on_refused: Box::new(|| {}) }], &requests, &clock)
 }
 
 async fn completion(transport: &Transport) -> Completion {
