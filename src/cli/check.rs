@@ -1,12 +1,82 @@
-//! `stormwake check`.
+//! `stormwake check`: validates a plan, draws its timeline, and says what its arithmetic predicts.
 
 use super::exit::Code;
+use crate::plan::{self, Loaded, yaml};
+use crate::report::plan_text;
+use std::io::{Read, Write};
 
 /// What it is given.
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The plan; `-` reads it from stdin.
+    plan: String,
+    /// Override a value of the plan: `--set length=2m`, `--set timeline.block.for=30s`. Repeatable.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+    /// Print JSON instead of text.
+    #[arg(long)]
+    json: bool,
+    /// Print the plan as it will run, variables and overrides resolved, instead of its description.
+    #[arg(long, conflicts_with = "json")]
+    effective: bool,
+}
 
 /// Runs the command.
-pub fn run(_args: Args) -> Code {
-    Code::Internal
+pub fn run(args: Args) -> Code {
+    let loaded = match open(&args.plan, &args.overrides) {
+        Ok(loaded) => loaded,
+        Err(code) => return code,
+    };
+    let text = if args.effective {
+        loaded.effective
+    } else if args.json {
+        format!("{:#}\n", plan_text::json(&loaded))
+    } else {
+        plan_text::check(&loaded.plan, width())
+    };
+    // A closed pipe is no error: whoever reads has seen enough.
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    Code::Pass
+}
+
+/// Opens and checks the plan that a command was given, from a file or, for `-`, from stdin. Errors and warnings go
+/// to stderr.
+///
+/// # Errors
+/// The code to end with, once everything wrong was said.
+pub fn open(path: &str, overrides: &[String]) -> Result<Loaded, Code> {
+    let bytes = read(path).map_err(|error| say(&format!("error: cannot read the plan {path}: {error}\n")))?;
+    let shown = if path == "-" { "stdin" } else { path };
+    let env = |name: &str| std::env::var(name).ok();
+    let loaded = plan::decode(bytes, shown)
+        .and_then(|text| plan::load(&plan::Source { file: shown, text: &text, overrides, env: &env }))
+        .map_err(|error| {
+            let count = error.diagnostics().problems.error_count();
+            let errors = if count == 1 { "1 error".to_string() } else { format!("{count} errors") };
+            say(&format!("{error}\n{errors}: the plan cannot be run\n"))
+        })?;
+    if !loaded.warnings_text.is_empty() {
+        say(&format!("{}\n", loaded.warnings_text));
+    }
+    Ok(loaded)
+}
+
+fn say(text: &str) -> Code {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    Code::Usage
+}
+
+/// At most one byte more than a plan may have, whatever the file is.
+fn read(path: &str) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let limit = yaml::MAX_BYTES as u64 + 1;
+    match path {
+        "-" => std::io::stdin().lock().take(limit).read_to_end(&mut bytes)?,
+        path => std::fs::File::open(path)?.take(limit).read_to_end(&mut bytes)?,
+    };
+    Ok(bytes)
+}
+
+fn width() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100)
 }

@@ -1,12 +1,27 @@
-//! `stormwake schema`.
+//! `stormwake schema`: the JSON Schema of plans, or of results.
 
 use super::exit::Code;
+use crate::report::schema;
+use std::io::Write;
 
 /// What it is given.
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Print the schema of result.json instead of the plan's.
+    #[arg(long)]
+    result: bool,
+}
 
 /// Runs the command.
-pub fn run(_args: Args) -> Code {
-    Code::Internal
+pub fn run(args: Args) -> Code {
+    let schema = if args.result { result_schema() } else { schema::plan() };
+    let text = serde_json::to_string_pretty(&schema).expect("a JSON value has text keys only");
+    // A closed pipe is no error: whoever reads has seen enough.
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    Code::Pass
+}
+
+/// The one call site of the result's schema.
+fn result_schema() -> serde_json::Value {
+    serde_json::json!({})
 }

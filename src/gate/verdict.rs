@@ -98,3 +98,15 @@ pub struct Verdict {
     /// Why the outcome is what it is.
     pub reasons: Vec<String>,
 }
+/// scaffold
+pub struct Judgement { /// s
+ pub steady: Option<super::SteadyState>, /// s
+ pub recovery: Option<super::RecoveryConfig>, /// s
+ pub gates: Vec<super::GateConfig>, /// s
+ pub expect: Option<super::Expect>, /// s
+ pub smallest_limit: Span, /// s
+ pub fleet_names: Vec<String> }
+/// scaffold
+pub fn judge(_record: &crate::metrics::RunRecord, _judgement: &Judgement) -> Verdict {
+    Verdict { outcome: Outcome::Pass, recovery: None, baseline: None, findings: vec![], reasons: vec![] }
+}

@@ -1,1 +1,279 @@
-//! Stub.
+//! A plan as text: what it is, its timeline drawn, the load it can make, and what arithmetic says of it.
+
+use crate::plan::{Loaded, Plan};
+use crate::plan::arithmetic::{self, Offered, WorstAttempts, WorstLoad};
+use crate::service::config::{Servers, ServiceTime};
+use crate::time::{Span, Timestamp};
+use std::fmt::Write as _;
+
+/// The least width that a drawing is made for.
+const LEAST_WIDTH: usize = 60;
+/// The greatest: a wider bar says no more.
+const MOST_WIDTH: usize = 120;
+
+/// What `stormwake check` prints of a plan, for a terminal `width` columns wide.
+pub fn check(plan: &Plan, width: usize) -> String {
+    let width = width.clamp(LEAST_WIDTH, MOST_WIDTH);
+    let mut out = String::new();
+    summary(&mut out, plan);
+    out.push('\n');
+    out.push_str(&timeline(plan, width));
+    out.push('\n');
+    worst(&mut out, &arithmetic::worst_load(plan));
+    sockets(&mut out, plan);
+    rules(&mut out, plan, width);
+    out
+}
+
+/// The same as JSON: name, length, worst-case load, sockets, rules, warnings.
+pub fn json(loaded: &Loaded) -> serde_json::Value {
+    let plan = &loaded.plan;
+    let worst = arithmetic::worst_load(plan);
+    let sockets = arithmetic::sockets(plan);
+    let fleets = worst.fleets.iter().map(|fleet| {
+        serde_json::json!({ "name": fleet.fleet, "clients": fleet.clients, "worst_attempts_per_second": fleet.attempted })
+    });
+    let steps = plan.timeline.iter().map(|step| {
+        serde_json::json!({
+            "name": step.name, "fault": step.fault.key(), "from_ms": step.from.as_millis(), "to_ms": step.to.as_millis(),
+        })
+    });
+    let rules = arithmetic::rules(plan);
+    let rules = rules.iter().map(|rule| serde_json::json!({ "rule": rule.key, "danger": rule.danger, "sentence": rule.sentence }));
+    let warnings = loaded.warnings.sorted().into_iter().map(|problem| {
+        serde_json::json!({ "line": problem.place.line, "column": problem.place.column, "message": problem.message, "hint": problem.hint })
+    });
+    serde_json::json!({
+        "name": plan.name,
+        "sha256": loaded.sha256,
+        "seed": plan.seed,
+        "length_ms": plan.length.as_millis(),
+        "fleets": fleets.collect::<Vec<_>>(),
+        "timeline": steps.collect::<Vec<_>>(),
+        "worst_attempts_per_second": worst.attempted,
+        "sockets": { "clients": sockets.clients, "proxy": sockets.proxy, "target": sockets.target },
+        "rules": rules.collect::<Vec<_>>(),
+        "warnings": warnings.collect::<Vec<_>>(),
+    })
+}
+
+fn summary(out: &mut String, plan: &Plan) {
+    let faults = match plan.timeline.len() {
+        1 => "1 fault".to_string(),
+        n => format!("{n} faults"),
+    };
+    let _ = writeln!(out, "{}: {} in full, {faults}, seed {}", plan.name, plan.length, plan.seed);
+    let _ = writeln!(out, "  target   {}", target(plan));
+    for fleet in &plan.fleets {
+        let policy = if fleet.policy_name == "inline" { "its own policy" } else { &fleet.policy_name };
+        let _ = writeln!(
+            out,
+            "  fleet    {}: {} clients, {} ({})",
+            fleet.name,
+            fleet.config.clients,
+            offer(arithmetic::offered(&fleet.config)),
+            policy
+        );
+    }
+    if let Some(expect) = &plan.expect {
+        let _ = writeln!(out, "  expects  {}", expect.class.word());
+    }
+}
+
+fn target(plan: &Plan) -> String {
+    let Some(service) = &plan.target.service else {
+        let url = plan.target.url.as_ref().map(|url| url.value.to_string()).unwrap_or_default();
+        return format!("{} {url}", plan.target.method.value);
+    };
+    let servers = match service.servers {
+        Servers::Limited(n) => format!("{n} servers"),
+        Servers::Unlimited => "unlimited servers".into(),
+    };
+    let time = match &service.service_time {
+        ServiceTime::Constant(span) => format!("{span}"),
+        ServiceTime::Uniform(u) => format!("{} to {}", u.from, u.to),
+        ServiceTime::Exponential(e) => format!("exponential, mean {}", e.mean),
+        ServiceTime::Lognormal(l) => format!("p50 {}, p99 {}", l.p50, l.p99),
+    };
+    let capacity = arithmetic::capacity(service).map_or("no limit".into(), |capacity| format!("{}/s", number(capacity)));
+    format!("built-in: {servers}, {time} each, queue {}: {capacity}", service.queue)
+}
+
+fn offer(offered: Offered) -> String {
+    match offered {
+        Offered::Rate(rate) => format!("{} operations/s", number(rate)),
+        Offered::Burst(operations) => format!("{} operations at once", number(operations)),
+        Offered::Closed { think, .. } => format!("closed load, {} between operations", Span::from_secs_f64(think)),
+    }
+}
+
+/// The timeline as bars below a ruler, `width` columns wide.
+pub fn timeline(plan: &Plan, width: usize) -> String {
+    let width = width.clamp(LEAST_WIDTH, MOST_WIDTH);
+    let rows = rows(plan);
+    let names = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0).clamp(8, 24);
+    let bar = width - names - 4;
+    let mut out = ruler(plan.length, names, bar);
+    for row in &rows {
+        let name: String = row.name.chars().take(names).collect();
+        let _ = writeln!(out, "  {name:<names$} {}", draw(row, plan.length, bar).trim_end());
+        let _ = writeln!(out, "  {:<names$}   {}", "", row.note);
+    }
+    out
+}
+
+/// One line of the drawing.
+struct Row {
+    name: String,
+    /// Stretches and the mark that each is drawn with.
+    parts: Vec<(Timestamp, Timestamp, char)>,
+    note: String,
+}
+
+fn rows(plan: &Plan) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let first = plan.timeline.iter().map(|step| step.from).min().unwrap_or(Timestamp(plan.length.0));
+    if let Some(steady) = &plan.steady_state {
+        let from = first - steady.r#for;
+        rows.push(Row { name: "baseline".into(), parts: vec![(from, first, '─')], note: format!("{from} to {first}: the baseline") });
+    }
+    for step in &plan.timeline {
+        let whom = match &step.fleets {
+            None => String::new(),
+            Some(numbers) => {
+                let names = numbers.iter().filter_map(|n| plan.fleets.get(usize::from(*n))).map(|fleet| fleet.name.as_str());
+                format!(", for {}", names.collect::<Vec<_>>().join(", "))
+            }
+        };
+        let note = format!("{} to {} ({}): {}{whom}", step.from, step.to, step.to.since(step.from), step.fault.key());
+        rows.push(Row { name: step.name.clone(), parts: vec![(step.from, step.to, '█')], note });
+    }
+    rows.extend(recovery(plan));
+    rows
+}
+
+fn recovery(plan: &Plan) -> Option<Row> {
+    let recovery = plan.recovery.as_ref()?;
+    let after = recovery.after.as_ref()?;
+    let step = plan.timeline.iter().find(|step| step.name == after.value)?;
+    let due = step.to + recovery.within;
+    let held = due + recovery.hold;
+    let note = format!("{} to {due}: healthy again after `{}`; then ┄ held for {}", step.to, step.name, recovery.hold);
+    Some(Row { name: "recovery".into(), parts: vec![(step.to, due, '░'), (due, held, '┄')], note })
+}
+
+fn draw(row: &Row, length: Span, width: usize) -> String {
+    let mut cells = vec![' '; width];
+    for (from, to, mark) in &row.parts {
+        let (from, to) = (column(*from, length, width), column(*to, length, width));
+        // However short, a stretch shows.
+        let to = to.max(from + 1);
+        for cell in cells.iter_mut().take(to).skip(from.min(width - 1)) {
+            *cell = *mark;
+        }
+    }
+    cells.into_iter().collect()
+}
+
+fn column(at: Timestamp, length: Span, width: usize) -> usize {
+    let share = at.as_secs_f64() / length.as_secs_f64().max(1e-9);
+    ((share * width as f64).round() as usize).min(width)
+}
+
+/// Moments above their columns, at a step that leaves them room.
+fn ruler(length: Span, names: usize, width: usize) -> String {
+    let mut line = vec![' '; width + 8];
+    let mut free = 0;
+    let mut at = Span::ZERO;
+    let step = ruler_step(length, width);
+    while at <= length {
+        let label = if at.is_zero() { "0".to_string() } else { at.to_string() };
+        let column = column(Timestamp(at.0), length, width);
+        if column >= free && column + label.chars().count() <= line.len() {
+            for (n, c) in label.chars().enumerate() {
+                line[column + n] = c;
+            }
+            free = column + label.chars().count() + 2;
+        }
+        at += step;
+    }
+    let line: String = line.into_iter().collect();
+    format!("  {:<names$} {}\n", "timeline", line.trim_end())
+}
+
+/// A round step with about twelve columns to each label.
+fn ruler_step(length: Span, width: usize) -> Span {
+    let labels = (width / 12).max(1) as u64;
+    let steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600];
+    let fits = steps.into_iter().map(Span::from_secs).find(|step| step.times(labels) >= length);
+    fits.unwrap_or(Span::from_secs(6 * 3600))
+}
+
+fn worst(out: &mut String, worst: &WorstLoad) {
+    out.push_str("Worst case, every attempt failing\n");
+    for load in &worst.fleets {
+        let attempts = match load.attempts {
+            WorstAttempts::AtMost(attempts) => format!("{} attempts each", number(attempts)),
+            WorstAttempts::Unbounded => "attempts without limit".into(),
+        };
+        let total = match (load.attempted, load.offered) {
+            (Some(total), Offered::Burst(_)) => format!("{} attempts", number(total)),
+            (Some(total), _) => format!("{} attempts/s", number(total)),
+            (None, _) => "as many attempts as the target's speed allows".into(),
+        };
+        let _ = writeln!(out, "  {}: {}, {attempts}: {total}", load.fleet, offer(load.offered));
+    }
+    let total = worst.attempted.map_or("bounded by the target's speed only".into(), |total| format!("{} attempts/s", number(total)));
+    let ceiling = worst.ceiling.map_or(String::new(), |ceiling| format!(" (ceiling {}/s)", number(ceiling)));
+    let _ = writeln!(out, "  in all: {total}{ceiling}");
+}
+
+fn sockets(out: &mut String, plan: &Plan) {
+    let sockets = arithmetic::sockets(plan);
+    let _ = writeln!(
+        out,
+        "\nSockets\n  {} in this process: {} of clients, {} of the proxy",
+        sockets.own_process(),
+        sockets.clients,
+        sockets.proxy
+    );
+    if sockets.target > 0 {
+        let _ = writeln!(out, "  {} in the built-in target's process", sockets.target);
+    }
+}
+
+fn rules(out: &mut String, plan: &Plan, width: usize) {
+    let rules = arithmetic::rules(plan);
+    if rules.is_empty() {
+        return;
+    }
+    out.push_str("\nArithmetic\n");
+    for rule in rules {
+        let mark = if rule.danger { '!' } else { '·' };
+        for (n, line) in wrap(&rule.sentence, width - 4).into_iter().enumerate() {
+            let _ = writeln!(out, "  {} {line}", if n == 0 { mark } else { ' ' });
+        }
+    }
+}
+
+/// Lines of at most `width` characters, broken at spaces; a longer word stays whole.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().expect("it begins with one line and never loses any");
+        if !last.is_empty() && last.chars().count() + 1 + word.chars().count() > width {
+            lines.push(word.to_string());
+        } else {
+            if !last.is_empty() {
+                last.push(' ');
+            }
+            last.push_str(word);
+        }
+    }
+    lines
+}
+
+/// A number as a person writes it.
+fn number(value: f64) -> String {
+    if value >= 100.0 { format!("{value:.0}") } else { format!("{}", (value * 100.0).round() / 100.0) }
+}

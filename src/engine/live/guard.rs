@@ -41,16 +41,6 @@ pub enum GuardError {
         /// What the resolver said.
         problem: String,
     },
-    /// Nobody accepts connections there.
-    #[error("nothing answers at {host}:{port} ({problem}): start the target first, or correct the plan's `url`")]
-    Down {
-        /// The host.
-        host: String,
-        /// The port.
-        port: u16,
-        /// What the connect said.
-        problem: String,
-    },
 }
 
 impl GuardError {
@@ -135,16 +125,21 @@ struct Cache {
 }
 
 impl Dialler {
-    /// Resolves a target for the first time, and finds the address that accepts connections.
+    /// Resolves a target for the first time, and finds the address that accepts connections: a name may have one
+    /// for each family, and the target listen on one of them. Blocks for a few seconds at most. Where none accepts,
+    /// a warning says so: that the target is down may be what the plan is about.
     ///
     /// # Errors
-    /// A refusal, an unknown host, a target that is down. Blocks for a few seconds at most.
-    pub fn new(target: &TargetUrl, allowed: Allowed, clock: Arc<dyn Clock>) -> Result<Arc<Self>, GuardError> {
+    /// A refusal, or an unknown host.
+    pub fn new(target: &TargetUrl, allowed: Allowed, clock: Arc<dyn Clock>) -> Result<(Arc<Self>, Option<String>), GuardError> {
         let TargetUrl { host, port, .. } = target;
         let addresses = allowed.resolve(host, *port)?;
-        let found = first_that_accepts(host, *port, &addresses)?;
+        let (found, warning) = match first_that_accepts(&addresses) {
+            Ok(found) => (found, None),
+            Err(problem) => (addresses[0], Some(format!("nothing answers at {host}:{port} ({problem}); is the target running?"))),
+        };
         let cache = Mutex::new(Cache { found: Ok(found), at: clock.now(), refreshing: false });
-        Ok(Arc::new(Self { host: host.clone(), port: *port, allowed, clock, cache }))
+        Ok((Arc::new(Self { host: host.clone(), port: *port, allowed, clock, cache }), warning))
     }
 
     /// The address to dial. Never blocks: a stale answer is used once more while another thread looks again.
@@ -181,15 +176,15 @@ impl Dialler {
     }
 }
 
-fn first_that_accepts(host: &str, port: u16, addresses: &[SocketAddr]) -> Result<SocketAddr, GuardError> {
-    let mut problem = String::new();
+fn first_that_accepts(addresses: &[SocketAddr]) -> Result<SocketAddr, String> {
+    let mut problem = "it has no address".to_string();
     for address in addresses {
         match TcpStream::connect_timeout(address, FIRST_CONNECT.to_std()) {
             Ok(_) => return Ok(*address),
             Err(error) => problem = error.to_string(),
         }
     }
-    Err(GuardError::Down { host: host.to_string(), port, problem })
+    Err(problem)
 }
 
 #[cfg(test)]
@@ -241,19 +236,20 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_is_down_is_no_refusal() {
+    fn a_target_that_is_down_is_warned_of_and_no_refusal() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let url = TargetUrl::parse(&format!("http://{free}/")).unwrap();
-        let error = Dialler::new(&url, Allowed::default(), LiveClock::starting_now()).err().unwrap();
-        assert!(matches!(error, GuardError::Down { .. }) && !error.is_refusal(), "{error}");
+        let (dialler, warning) = Dialler::new(&url, Allowed::default(), LiveClock::starting_now()).unwrap();
+        assert!(warning.unwrap().contains("is the target running?"));
+        assert_eq!(dialler.dial(), Ok(free));
     }
 
     #[test]
     fn a_name_that_moves_to_a_forbidden_address_is_not_followed() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = TargetUrl::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
-        let dialler = Dialler::new(&url, Allowed::default(), LiveClock::starting_now()).unwrap();
-        assert!(dialler.dial().is_ok());
+        let (dialler, warning) = Dialler::new(&url, Allowed::default(), LiveClock::starting_now()).unwrap();
+        assert!(warning.is_none() && dialler.dial().is_ok());
         dialler.cache.lock().unwrap().found = Ok("192.0.2.1:80".parse().unwrap());
         assert!(dialler.dial().unwrap_err().is_refusal());
     }

@@ -16,6 +16,8 @@ use crate::metrics::RunRecord;
 use crate::plan::Plan;
 use std::path::PathBuf;
 
+pub use preflight::WINDOW;
+
 /// What a run is made from.
 pub struct RunSetup {
     /// The plan.

@@ -36,6 +36,7 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     let clock = LiveClock::waiting();
     let allowed = Allowed::new(plan.target.allow.iter().map(|host| host.value.clone()), setup.approve);
     let aim = aim(&plan, &allowed, &clock)?;
+    warnings.extend(aim.warning);
     let requests = Arc::new(Requests::new(&plan, &aim.authority, &aim.path)?);
     let (target, upstream) = match aim.upstream {
         Some(upstream) => (None, upstream),
@@ -77,19 +78,20 @@ struct Aim {
     path: String,
     /// None for the built-in target, which is not there yet.
     upstream: Option<Upstream>,
+    warning: Option<String>,
 }
 
 fn aim(plan: &Plan, allowed: &Allowed, clock: &Arc<LiveClock>) -> Result<Aim, RunError> {
     let Some(url) = plan.target.url.as_ref().map(|url| &url.value) else {
-        return Ok(Aim { authority: "stormwake.target".into(), path: "/".into(), upstream: None });
+        return Ok(Aim { authority: "stormwake.target".into(), path: "/".into(), upstream: None, warning: None });
     };
-    let dialler = Dialler::new(url, allowed.clone(), clock.clone())?;
+    let (dialler, warning) = Dialler::new(url, allowed.clone(), clock.clone())?;
     let mut upstream = Upstream::resolved_by(Arc::new(move || dialler.dial().map_err(|error| error.to_string())));
     if url.scheme == Scheme::Https {
         let (config, name) = tls::client(&url.host, plan.target.ca_file.as_deref())?;
         upstream = upstream.with_tls(config, name);
     }
-    Ok(Aim { authority: url.authority(), path: url.path.clone(), upstream: Some(upstream) })
+    Ok(Aim { authority: url.authority(), path: url.path.clone(), upstream: Some(upstream), warning })
 }
 
 /// Checks that the plan fits this machine; what is doubtful is returned.
