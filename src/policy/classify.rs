@@ -84,3 +84,37 @@ impl Read for RetryOn {
         ])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_retries_what_may_pass() {
+        let retried = |outcome| default_classes().iter().any(|class| class.matches(outcome));
+        for outcome in [AttemptOutcome::Connect, AttemptOutcome::Reset, AttemptOutcome::Timeout] {
+            assert!(retried(outcome), "{outcome:?}");
+        }
+        for (code, want) in [(429, true), (500, true), (503, true), (599, true), (400, false), (404, false), (302, false)] {
+            assert_eq!(retried(AttemptOutcome::Status(code)), want, "{code}");
+        }
+        assert!(!retried(AttemptOutcome::Malformed) && !retried(AttemptOutcome::Unexpected));
+    }
+
+    #[test]
+    fn words_codes_and_classes_are_read() {
+        for (text, want) in [
+            ("timeout", Some(RetryOn::Timeout)),
+            ("unexpected", Some(RetryOn::Unexpected)),
+            ("429", Some(RetryOn::Status(429))),
+            ("5xx", Some(RetryOn::StatusClass(5))),
+            ("6xx", None),
+            ("0xx", None),
+            ("99", None),
+            ("600", None),
+            ("timeouts", None),
+        ] {
+            assert_eq!(RetryOn::parse(text).ok(), want, "{text}");
+        }
+    }
+}

@@ -127,3 +127,53 @@ impl Read for Attempts {
         ])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_that_never_ends_or_never_begins_is_refused() {
+        let good = Policy {
+            attempts: Attempts::Limited(4),
+            timeout: Span::from_secs(1),
+            deadline: None,
+            max_elapsed: None,
+            retry_on: classify::default_classes(),
+            backoff: Backoff::none(),
+            retry_after: RetryAfter::ignore(),
+            budget: None,
+        };
+        let unlimited = Policy { attempts: Attempts::Unlimited, ..good.clone() };
+        for (policy, want) in [
+            (good.clone(), ""),
+            (Policy { max_elapsed: Some(Span::from_secs(9)), ..unlimited.clone() }, ""),
+            (unlimited, "never ends"),
+            (Policy { timeout: Span::ZERO, ..good.clone() }, "`timeout`"),
+            (Policy { deadline: Some(Span::ZERO), ..good }, "`deadline`"),
+        ] {
+            let message = policy.check().err().unwrap_or_default();
+            assert!(message.contains(want) && message.is_empty() == want.is_empty(), "{message}");
+        }
+    }
+
+    #[test]
+    fn draws_are_keyed_by_the_attempt() {
+        let jitter = backoff::Jitter::Full(backoff::jitter::Plain {});
+        let backoff = Backoff::Fixed(backoff::Fixed { delay: Span::from_secs(1), jitter });
+        let policy = Policy {
+            attempts: Attempts::Limited(4),
+            timeout: Span::from_secs(1),
+            deadline: None,
+            max_elapsed: None,
+            retry_on: Vec::new(),
+            backoff,
+            retry_after: RetryAfter::ignore(),
+            budget: None,
+        };
+        let failure = Failure { failed_attempt: 1, previous: None, hint: None };
+        let wait = |attempt| policy.wait(failure, Key { attempt, ..Key::default() });
+        assert_eq!(wait(1), wait(1));
+        assert_ne!(wait(1), wait(2));
+    }
+}

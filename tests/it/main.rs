@@ -1,3 +1,11 @@
-//! Integration tests.
+//! The one integration binary.
+#![allow(clippy::disallowed_methods, reason = "the peers of these tests live in real time")]
 
-mod target;
+mod bad_input;
+mod nginx;
+mod plans;
+mod signals;
+mod storms;
+mod support;
+mod tidy;
+mod truth;

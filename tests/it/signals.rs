@@ -1,0 +1,129 @@
+//! Signals and other ways out: faults go first, a report is left, the code says how it ended.
+
+use crate::support::{Folder, Said, Server, command, shared};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+const PLAN: &str = "\
+version: 1
+name: long
+target: { url: 'URL' }
+fleets:
+  app: { clients: 20, policy: { attempts: 2, timeout: 500ms }, load: { constant: { rate: 50/s } } }
+timeline:
+  - { at: 500ms, for: 50s, name: outage, fault: { blackhole: {} } }
+length: 60s
+";
+
+fn healthy() -> Server {
+    Server::answering(*b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+}
+
+fn start(folder: &Folder, server: &Server, more: &str) -> Child {
+    folder.write("long.yaml", PLAN.replace("URL", &server.url()) + more);
+    command(folder, &["run", "long.yaml"]).spawn().expect("the binary starts")
+}
+
+/// Waits until the run's event log shows a line with these words.
+fn wait_for(folder: &Folder, words: &str) {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(20) {
+        let logs = glob(folder);
+        if logs.iter().any(|log| std::fs::read_to_string(log).is_ok_and(|text| text.contains(words))) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("no `{words}` in the events: {:?}", glob(folder));
+}
+
+fn glob(folder: &Folder) -> Vec<std::path::PathBuf> {
+    let runs = std::fs::read_dir(folder.path().join("reports/long")).into_iter().flatten().flatten();
+    runs.map(|run| run.path().join("events.ndjson")).filter(|path| path.exists()).collect()
+}
+
+fn kill(child: &Child, signal: &str) {
+    let status = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill is there");
+    assert!(status.success());
+}
+
+fn end(child: Child) -> (Said, Duration) {
+    let start = Instant::now();
+    let said: Said = child.wait_with_output().expect("it ends").into();
+    (said, start.elapsed())
+}
+
+fn result_of(folder: &Folder) -> serde_json::Value {
+    let path = glob(folder).pop().expect("a run").with_file_name("result.json");
+    serde_json::from_str(&std::fs::read_to_string(path).expect("a result")).expect("JSON")
+}
+
+#[test]
+fn the_first_signal_removes_faults_and_writes_the_report() {
+    let _machine = shared();
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let (folder, server) = (Folder::new(&format!("signal{signal}")), healthy());
+        let child = start(&folder, &server, "");
+        wait_for(&folder, "fault_started");
+        kill(&child, signal);
+        let (said, took) = end(child);
+        assert_eq!(said.code, Some(code), "{said:#?}");
+        assert!(took < Duration::from_secs(10), "{took:?}");
+        let result = result_of(&folder);
+        assert_eq!(result["outcome"], "aborted");
+        assert_eq!(result["exit_code"], code);
+        let events = std::fs::read_to_string(glob(&folder).pop().expect("a run")).expect("events");
+        let line =
+            |words: &str| events.lines().position(|l| l.contains(words)).unwrap_or_else(|| panic!("no {words} in {events}"));
+        assert!(line("fault_ended") < line("\"ended\""), "faults go first: {events}");
+    }
+}
+
+#[test]
+fn the_second_signal_ends_at_once() {
+    let _machine = shared();
+    let (folder, server) = (Folder::new("second-signal"), healthy());
+    let child = start(&folder, &server, "");
+    wait_for(&folder, "fault_started");
+    kill(&child, "-INT");
+    kill(&child, "-INT");
+    let (said, took) = end(child);
+    assert_eq!(said.code, Some(130), "{said:#?}");
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn a_stop_condition_stops_with_its_code() {
+    let _machine = shared();
+    let (folder, server) = (Folder::new("stop-if"), healthy());
+    let child = start(&folder, &server, "stop_if:\n  - { errors: '> 50%', for: 2s }\n");
+    let (said, took) = end(child);
+    assert_eq!(said.code, Some(4), "{said:#?}");
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    assert_eq!(result_of(&folder)["outcome"], "aborted");
+}
+
+#[test]
+fn a_failing_check_stops_with_its_code() {
+    let _machine = shared();
+    let (folder, server) = (Folder::new("stop-check"), healthy());
+    let child = start(&folder, &server, "stop_if:\n  - { check: { command: ['false'], every: 200ms }, failing_for: 1s }\n");
+    let (said, _) = end(child);
+    assert_eq!(said.code, Some(4), "{said:#?}");
+}
+
+#[test]
+fn a_killed_run_leaves_its_events() {
+    let _machine = shared();
+    let (folder, server) = (Folder::new("killed"), healthy());
+    let mut child = start(&folder, &server, "");
+    wait_for(&folder, "fault_started");
+    child.kill().expect("it was running");
+    child.wait().expect("it ends");
+    let log = std::fs::File::open(glob(&folder).pop().expect("a run")).expect("events");
+    for line in BufReader::new(log).lines() {
+        let line = line.expect("readable");
+        serde_json::from_str::<serde_json::Value>(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    }
+}

@@ -1,0 +1,248 @@
+//! The rules of the house, run: floors, the module map, sizes, bans.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+
+/// No file may be longer, its tests apart.
+const FILE_LINES: usize = 500;
+/// No function may be longer.
+const FUNCTION_LINES: usize = 70;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn rust_files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![dir.to_path_buf()];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).expect("the folder is there").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A module's place in the building: its floor, and its place on it.
+type Storey = (usize, usize);
+
+/// The map of `src/lib.rs`: `Floor N:` lines, and under each its `- \`module\`` lines in order.
+fn module_map() -> BTreeMap<String, Storey> {
+    let text = fs::read_to_string(root().join("src/lib.rs")).expect("src/lib.rs is there");
+    let mut map = BTreeMap::new();
+    let mut floor = None;
+    for line in text.lines().filter_map(|l| l.strip_prefix("//! ")) {
+        if let Some(rest) = line.strip_prefix("Floor ") {
+            floor = rest.split(':').next().and_then(|n| n.parse().ok());
+        } else if let (Some(floor), Some(rest)) = (floor, line.strip_prefix("- `")) {
+            let name = rest.split('`').next().expect("a name in backquotes").to_string();
+            let place = map.len();
+            map.insert(name, (floor, place));
+        } else if line.starts_with("# ") {
+            floor = None;
+        }
+    }
+    map
+}
+
+/// The top-level module that a file belongs to; none for `lib.rs` and `main.rs`.
+fn module_of(file: &Path) -> Option<String> {
+    let relative = file.strip_prefix(root().join("src")).expect("a file of src");
+    let first = relative.components().next()?.as_os_str().to_str()?.trim_end_matches(".rs").to_string();
+    (first != "lib" && first != "main").then_some(first)
+}
+
+/// Collects what a file names behind `crate::`, and its functions' lengths; tests do not count.
+#[derive(Default)]
+struct Reader {
+    uses: Vec<(String, usize)>,
+    functions: Vec<(String, usize)>,
+    test_lines: usize,
+}
+
+fn is_test(attributes: &[syn::Attribute]) -> bool {
+    attributes
+        .iter()
+        .any(|a| a.path().is_ident("cfg") && matches!(&a.meta, syn::Meta::List(list) if list.tokens.to_string() == "test"))
+}
+
+fn lines_of(node: &impl Spanned) -> usize {
+    node.span().end().line + 1 - node.span().start().line
+}
+
+impl Reader {
+    fn tree(&mut self, tree: &syn::UseTree, at_crate: bool) {
+        match tree {
+            syn::UseTree::Path(path) if at_crate => self.uses.push((path.ident.to_string(), path.span().start().line)),
+            syn::UseTree::Name(name) if at_crate => self.uses.push((name.ident.to_string(), name.span().start().line)),
+            syn::UseTree::Path(path) => self.tree(&path.tree, path.ident == "crate"),
+            syn::UseTree::Group(group) => group.items.iter().for_each(|item| self.tree(item, at_crate)),
+            _ => {}
+        }
+    }
+
+    fn function(&mut self, name: &syn::Ident, body: &impl Spanned) {
+        self.functions.push((name.to_string(), lines_of(body)));
+    }
+}
+
+impl<'ast> Visit<'ast> for Reader {
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if is_test(&item.attrs) {
+            self.test_lines += lines_of(item);
+        } else {
+            visit::visit_item_mod(self, item);
+        }
+    }
+
+    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        self.tree(&item.tree, false);
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        if path.segments.len() > 1 && path.segments[0].ident == "crate" {
+            self.uses.push((path.segments[1].ident.to_string(), path.span().start().line));
+        }
+        visit::visit_path(self, path);
+    }
+
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.function(&item.sig.ident, &item.block);
+        visit::visit_item_fn(self, item);
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.function(&item.sig.ident, &item.block);
+        visit::visit_impl_item_fn(self, item);
+    }
+}
+
+fn read(file: &Path) -> (Reader, usize) {
+    let text = fs::read_to_string(file).expect("a readable file");
+    let parsed = syn::parse_file(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    let mut reader = Reader::default();
+    reader.visit_file(&parsed);
+    let lines = text.lines().count();
+    (reader, lines)
+}
+
+fn complain(what: &str, wrong: Vec<String>) {
+    assert!(wrong.is_empty(), "{what}:\n  {}", wrong.join("\n  "));
+}
+
+#[test]
+fn the_map_lists_every_module_and_no_other() {
+    let map = module_map();
+    let mut there: Vec<String> = rust_files(&root().join("src")).iter().filter_map(|f| module_of(f)).collect();
+    there.sort();
+    there.dedup();
+    assert_eq!(map.keys().cloned().collect::<Vec<_>>(), there, "the module map in src/lib.rs and the files under src differ");
+}
+
+#[test]
+fn modules_use_only_what_stands_below_them_or_before_them() {
+    let map = module_map();
+    let mut wrong = Vec::new();
+    for file in rust_files(&root().join("src")) {
+        let Some(module) = module_of(&file) else { continue };
+        for (used, line) in read(&file).0.uses {
+            // The configuration macros sit at the root, and belong to `config`.
+            let used = if ["record", "choice", "keyword"].contains(&used.as_str()) { "config".to_string() } else { used };
+            match map.get(&used) {
+                None => wrong.push(format!("{}:{line}: `crate::{used}` is not in the module map", file.display())),
+                Some(storey) if used != module && *storey > map[&module] => {
+                    wrong.push(format!(
+                        "{}:{line}: `{module}` must not use `{used}`, which stands above or after it",
+                        file.display()
+                    ));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    complain("floors", wrong);
+}
+
+#[test]
+fn files_and_functions_keep_their_sizes() {
+    let mut wrong = Vec::new();
+    for file in rust_files(&root().join("src")) {
+        let (reader, lines) = read(&file);
+        let own = lines - reader.test_lines;
+        if own > FILE_LINES {
+            wrong.push(format!("{}: {own} lines without tests, at most {FILE_LINES}", file.display()));
+        }
+        wrong.extend(
+            reader
+                .functions
+                .into_iter()
+                .filter(|(_, lines)| *lines > FUNCTION_LINES)
+                .map(|(name, lines)| format!("{}: `{name}` has {lines} lines, at most {FUNCTION_LINES}", file.display())),
+        );
+    }
+    complain("sizes", wrong);
+}
+
+#[test]
+fn every_invariant_names_tests_that_exist() {
+    let text = fs::read_to_string(root().join("src/lib.rs")).expect("src/lib.rs is there");
+    let section = text.split("//! # Invariants").nth(1).expect("src/lib.rs lists the invariants");
+    let section = section.lines().take_while(|l| l.starts_with("//!") || l.is_empty()).collect::<Vec<_>>().join("\n");
+    let every_source: String = ["src", "tests"]
+        .iter()
+        .flat_map(|dir| rust_files(&root().join(dir)))
+        .map(|f| fs::read_to_string(f).expect("a readable file"))
+        .collect();
+    let names: Vec<&str> = section.split("test `").skip(1).filter_map(|rest| rest.split('`').next()).collect();
+    assert!(names.len() >= 8, "each of the eight invariants names the test that holds it; found {names:?}");
+    let missing = names.into_iter().filter(|name| !every_source.contains(&format!("fn {name}("))).map(str::to_string).collect();
+    complain("tests that src/lib.rs names and that do not exist", missing);
+}
+
+/// A text that may stand only in some places.
+struct Ban {
+    text: &'static str,
+    allowed: &'static [&'static str],
+    why: &'static str,
+}
+
+const BANS: &[Ban] = &[
+    Ban { text: "serde_saphyr", allowed: &["src/plan/"], why: "only `plan` knows YAML" },
+    Ban { text: "stdout()", allowed: &["src/report/", "src/cli/"], why: "only `report` and `cli` write to stdout" },
+    Ban { text: "Instant::now", allowed: &["src/engine/live/clock.rs"], why: "one file reads a clock" },
+    Ban { text: "SystemTime::now", allowed: &["src/engine/live/clock.rs"], why: "one file reads a clock" },
+    Ban { text: "allow(clippy::disallowed", allowed: &["src/engine/live/clock.rs"], why: "a ban has one exception" },
+    Ban { text: "tokio::", allowed: &["src/engine/live/", "src/cli/"], why: "the core needs no async runtime" },
+    Ban { text: concat!("#[", "ignore"), allowed: &[], why: "a test runs or goes" },
+    Ban { text: concat!("to", "do!("), allowed: &[], why: "nothing half-built is shipped" },
+    Ban { text: concat!("unimple", "mented!("), allowed: &[], why: "nothing half-built is shipped" },
+];
+
+#[test]
+fn what_is_banned_stands_only_where_it_may() {
+    let mut wrong = Vec::new();
+    for file in ["src", "tests", "benches"].iter().map(|d| root().join(d)).filter(|d| d.exists()).flat_map(|d| rust_files(&d)) {
+        let text = fs::read_to_string(&file).expect("a readable file");
+        let relative = file.strip_prefix(root()).expect("a file of ours").to_string_lossy().replace('\\', "/");
+        if relative == "tests/it/tidy.rs" {
+            continue;
+        }
+        let own = if relative.starts_with("src/") { text.split("#[cfg(test)]").next().unwrap_or_default() } else { &text };
+        for ban in BANS {
+            let only_in_source = !ban.allowed.is_empty() && !relative.starts_with("src/");
+            if own.contains(ban.text) && !only_in_source && !ban.allowed.iter().any(|a| relative.starts_with(a)) {
+                wrong.push(format!("{relative}: `{}`: {}", ban.text, ban.why));
+            }
+        }
+    }
+    complain("bans", wrong);
+}
