@@ -28,9 +28,9 @@ pub struct Args {
     plan: Option<PathBuf>,
     #[command(flatten)]
     service: ServiceArgs,
-    /// Drives the random service times of flags (a plan brings its own seed).
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
+    /// Drives the random service times [default: the plan's, or 1].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
     /// Where to listen. Loopback unless you say otherwise; port 0 takes any that is free.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
@@ -125,11 +125,12 @@ fn environment(error: impl Into<anyhow::Error>) -> Ended {
 
 /// Serves until Ctrl-C or SIGTERM, and sums up.
 fn alone(args: &Args) -> Result<(), Ended> {
-    let setup = match &args.plan {
+    let mut setup = match &args.plan {
         Some(path) => setup_of_file(path),
-        None => args.service.read().map(|config| Setup { config, seed: args.seed }),
+        None => args.service.read().map(|config| Setup { config, seed: 1 }),
     }
     .map_err(usage)?;
+    setup.seed = args.seed.unwrap_or(setup.seed);
     let mut stderr = io::stderr();
     if !args.listen.ip().is_loopback() {
         let _ = writeln!(stderr, "warning: {} is not loopback: whoever reaches this machine can use this target", args.listen);
@@ -274,13 +275,12 @@ fn summary(stats: &Stats) -> String {
 /// The service of a plan. WIRE HERE: reads JSON (which is YAML too) until `plan::load` is there.
 fn service_of(file: &str, text: &str) -> anyhow::Result<Setup> {
     let json: serde_json::Value = serde_json::from_str(text).with_context(|| format!("{file} is no plan"))?;
-    let root = node_of(&json);
-    let service = root.get("target").and_then(|target| target.get("service"));
-    let service = service.with_context(|| format!("{file}: its target is a URL; only `target.service` can be run here"))?;
     let mut problems = Problems::default();
-    let config = ServiceConfig::read(service, &mut problems).filter(|_| !problems.any_error());
-    let config = config.with_context(|| said(&problems, |_| file.to_string()))?;
-    Ok(Setup { config, seed: json["seed"].as_u64().unwrap_or(1) })
+    let plan = crate::plan::RawPlan::read(&node_of(&json), &mut problems).filter(|_| !problems.any_error());
+    let plan = plan.with_context(|| said(&problems, |_| file.to_string()))?;
+    let service = plan.target.value.service;
+    let config = service.with_context(|| format!("{file}: its target is a URL; only `target.service` can be run here"))?;
+    Ok(Setup { config, seed: plan.seed })
 }
 
 fn node_of(json: &serde_json::Value) -> Node {

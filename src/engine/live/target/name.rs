@@ -10,16 +10,8 @@ pub fn request_key(headers: &HeaderMap, connection: u32, request: u64) -> Reques
 
 fn ours(headers: &HeaderMap) -> Option<RequestKey> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    Some(RequestKey::Ours {
-        fleet: fleet(text("x-stormwake-fleet")?),
-        idempotency_key: idempotency_key(text("idempotency-key")?),
-        attempt: text("x-stormwake-attempt").and_then(|n| n.parse().ok()).unwrap_or(1),
-    })
-}
-
-/// A fleet by number, or by its name's hash.
-fn fleet(text: &str) -> u32 {
-    text.parse().unwrap_or_else(|_| hash(text) as u32)
+    let attempt = text("x-stormwake-attempt")?.parse().ok()?;
+    Some(RequestKey::Ours { idempotency_key: idempotency_key(text("idempotency-key")?), attempt })
 }
 
 /// An idempotency key: 32 hexadecimal digits, with or without the dashes of a UUID and the quotes of a structured
@@ -51,12 +43,11 @@ mod tests {
         let foreign = RequestKey::Foreign { connection: 4, request: 9 };
         assert_eq!(key(&[]), foreign);
         assert_eq!(key(&[("idempotency-key", "abc")]), foreign, "other clients send that too");
-        let uuid = "0000002a-0000-0000-0000-000000000007";
-        let ours = |fleet, attempt| RequestKey::Ours { fleet, idempotency_key: 42 << 96 | 7, attempt };
-        assert_eq!(key(&[("x-stormwake-fleet", "3"), ("x-stormwake-attempt", "2"), ("idempotency-key", uuid)]), ours(3, 2));
-        assert_eq!(key(&[("x-stormwake-fleet", "3"), ("idempotency-key", uuid)]), ours(3, 1));
-        let named = |name, id| key(&[("x-stormwake-fleet", name), ("idempotency-key", id)]);
-        assert_ne!(named("phones", "a"), named("laptops", "a"));
-        assert_ne!(named("phones", "a"), named("phones", "b"));
+        assert_eq!(key(&[("x-stormwake-attempt", "many"), ("idempotency-key", "abc")]), foreign);
+        let named = |id| key(&[("x-stormwake-attempt", "2"), ("idempotency-key", id)]);
+        let ours = RequestKey::Ours { idempotency_key: 42 << 96 | 7, attempt: 2 };
+        assert_eq!(named("0000002a-0000-0000-0000-000000000007"), ours);
+        assert_eq!(named("\"0000002A000000000000000000000007\""), ours);
+        assert_ne!(named("a"), named("b"));
     }
 }
