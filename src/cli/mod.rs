@@ -6,6 +6,7 @@ pub mod init;
 pub mod run;
 pub mod schema;
 pub mod target;
+pub mod terminal;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

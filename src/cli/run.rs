@@ -1,12 +1,230 @@
-//! `stormwake run`.
+//! `stormwake run`: load the plan, run it, judge it, write it down, say it.
 
 use super::exit::Code;
+use super::terminal;
+use crate::engine::Observer;
+use crate::engine::live::clock::{Clock, LiveClock};
+use crate::engine::live::run::{RunError, RunSetup, WINDOW, run as run_live};
+use crate::gate::{Bound, Condition, Judgement, Outcome, judge};
+use crate::metrics::{RunRecord, StopReason, Unit};
+use crate::plan::{Loaded, Plan};
+use crate::report::events::{EventLog, Failure};
+use crate::report::folder::{EFFECTIVE, FolderError, ReportFolder};
+use crate::report::progress::{Observers, Progress};
+use crate::report::result::{Engine, PlanInfo, RunResult, json, result};
+use crate::report::text;
+use crate::time::Span;
+use std::io::Write;
+use std::path::PathBuf;
 
 /// What it is given.
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// The plan; `-` reads it from stdin.
+    plan: String,
+    /// Override a value of the plan: `--set length=2m`, `--set timeline.block.for=30s`. Repeatable.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+    /// The seed of every random choice, instead of the plan's.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Dial hosts beyond this machine, where the plan's `allow` names them.
+    #[arg(long)]
+    approve: bool,
+    /// Show no progress: only the verdict.
+    #[arg(long, short)]
+    quiet: bool,
+    /// Print the result document instead of the verdict.
+    #[arg(long)]
+    json: bool,
+    /// Where reports go: to DIR/<plan>/<run>/.
+    #[arg(long, value_name = "DIR", default_value = "reports")]
+    out: PathBuf,
+    /// How many threads carry the load; as many as cores where nothing is said.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    shards: Option<u16>,
+}
 
 /// Runs the command.
-pub fn run(_args: Args) -> Code {
+pub fn run(args: Args) -> Code {
+    let mut overrides = args.overrides.clone();
+    overrides.extend(args.seed.map(|seed| format!("seed={seed}")));
+    let loaded = match super::check::open(&args.plan, &overrides) {
+        Ok(loaded) => loaded,
+        Err(code) => return code,
+    };
+    match prepare(&args, &loaded) {
+        Ok(prepared) => carry_out(&args, loaded, prepared),
+        Err(error) => fail(&error),
+    }
+}
+
+/// What is there before the run begins.
+struct Prepared {
+    info: PlanInfo,
+    folder: ReportFolder,
+    observer: Box<dyn Observer>,
+    log: Failure,
+}
+
+fn prepare(args: &Args, loaded: &Loaded) -> Result<Prepared, FolderError> {
+    let plan = &loaded.plan;
+    let started = u64::try_from(LiveClock::waiting().wall_millis()).unwrap_or_default();
+    let info = PlanInfo {
+        name: plan.name.clone(),
+        path: args.plan.clone(),
+        sha256: loaded.sha256.clone(),
+        engine: Engine::Live,
+        seed: plan.seed,
+        exit_code: 0,
+        started_unix_ms: Some(started),
+        expect: plan.expect.as_ref().map(|expect| expect.class),
+    };
+    let folder = ReportFolder::create(&args.out, &plan.name, started / 1000, plan.seed)?;
+    folder.write(EFFECTIVE, loaded.effective.as_bytes())?;
+    let log = EventLog::new(folder.events()?, &info);
+    let failure = log.failure();
+    let mut observers: Vec<Box<dyn Observer>> = vec![Box::new(log)];
+    if !args.quiet {
+        let style = terminal::style(terminal::Stream::Err);
+        let width = Box::new(|| terminal::style(terminal::Stream::Err).width);
+        let manner = terminal::manner();
+        observers.push(Box::new(Progress::new(std::io::stderr(), manner, style, width, WINDOW, plan.length)));
+    }
+    Ok(Prepared { info, folder, observer: Box::new(Observers(observers)), log: failure })
+}
+
+fn carry_out(args: &Args, loaded: Loaded, prepared: Prepared) -> Code {
+    let Prepared { mut info, folder, observer, log } = prepared;
+    let Loaded { plan, effective, .. } = loaded;
+    let judgement = judgement(&plan);
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("stormwake"));
+    let shards = args.shards.map(usize::from);
+    let setup = RunSetup { plan, effective_yaml: effective, program, approve: args.approve, shards, observer };
+    let record = match run_live(setup) {
+        Ok(record) => record,
+        Err(error) => {
+            folder.discard();
+            fail(&error);
+            return code_of_error(&error);
+        }
+    };
+    let verdict = judge(&record, &judgement);
+    let code = code_of(&record, verdict.outcome);
+    info.exit_code = code.number();
+    let result = result(&record, &verdict, &info);
+    let written = folder.write_report(&result, &record);
+    show(args, &result, &folder);
+    let log = log.get().map(|problem| format!("events.ndjson is incomplete: {problem}"));
+    match written.err().map(|error| error.to_string()).or(log) {
+        // The exit code of a run whose report is lost must not promise one.
+        Some(problem) => worse(code, fail(&problem)),
+        None => code,
+    }
+}
+
+/// Prints the verdict, or the result document. A closed pipe is no error: whoever reads has seen enough.
+fn show(args: &Args, result: &RunResult, folder: &ReportFolder) {
+    let bytes = if args.json {
+        json(result)
+    } else {
+        let style = terminal::style(terminal::Stream::Out);
+        text::verdict(result, &style, Some(&folder.path().display().to_string())).into_bytes()
+    };
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(&bytes).and_then(|()| out.flush());
+}
+
+fn fail(error: &dyn std::fmt::Display) -> Code {
+    let _ = writeln!(std::io::stderr().lock(), "error: {error}");
     Code::Internal
+}
+
+/// What the judge needs of a plan.
+fn judgement(plan: &Plan) -> Judgement {
+    Judgement {
+        steady: plan.steady_state.clone(),
+        recovery: plan.recovery.clone(),
+        gates: plan.gates.clone(),
+        expect: plan.expect.clone(),
+        smallest_limit: smallest_limit(plan),
+        fleet_names: plan.fleets.iter().map(|fleet| fleet.name.clone()).collect(),
+    }
+}
+
+/// The smallest timeout or latency threshold of a plan: what a late generator is measured against.
+fn smallest_limit(plan: &Plan) -> Span {
+    let timeouts = plan.fleets.iter().flat_map(|fleet| [Some(fleet.policy.timeout), fleet.policy.deadline]).flatten();
+    let conditions = plan.gates.iter().map(|gate| &gate.condition);
+    let conditions = conditions
+        .chain(plan.steady_state.iter().flat_map(|steady| &steady.require.0))
+        .chain(plan.recovery.iter().flat_map(|recovery| &recovery.require.0));
+    let all = timeouts.chain(plan.target.success.within).chain(conditions.filter_map(latency_threshold));
+    all.min().unwrap_or(Span::MAX)
+}
+
+fn latency_threshold(condition: &Condition) -> Option<Span> {
+    use crate::metrics::Figure::{AttemptP99, P50, P90, P99, P999};
+    let latency = matches!(condition.figure, P50 | P90 | P99 | P999 | AttemptP99);
+    match condition.comparison.bound {
+        Bound::Absolute(seconds) if latency && condition.figure.unit() == Unit::Time => Some(Span::from_secs_f64(seconds)),
+        _ => None,
+    }
+}
+
+/// The exit code of a run that began.
+fn code_of(record: &RunRecord, outcome: Outcome) -> Code {
+    if !record.cleanup_confirmed {
+        return Code::CleanupUnconfirmed;
+    }
+    match (&record.stopped, outcome) {
+        (Some(StopReason::Signal(number)), _) => Code::Interrupted(u8::try_from(*number).unwrap_or(0)),
+        (Some(StopReason::StopCondition(_)), _) => Code::Stopped,
+        (Some(StopReason::Internal(_)), _) | (None, Outcome::Aborted) => Code::Internal,
+        (None, Outcome::Pass) => Code::Pass,
+        (None, Outcome::Fail) => Code::Fail,
+        (None, Outcome::Inconclusive) => Code::Inconclusive,
+    }
+}
+
+/// The exit code of a run that never began.
+fn code_of_error(error: &RunError) -> Code {
+    match error {
+        RunError::Guard(guard) if guard.is_refusal() => Code::Refused,
+        RunError::Interrupted(number) => Code::Interrupted(u8::try_from(*number).unwrap_or(0)),
+        _ => Code::Internal,
+    }
+}
+
+/// A report that cannot be written is told by its own code, unless the run has something worse to say.
+fn worse(run: Code, report: Code) -> Code {
+    match run {
+        Code::CleanupUnconfirmed | Code::Interrupted(_) | Code::Stopped => run,
+        _ => report,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_news_decides_the_code() {
+        let record = |cleanup_confirmed, stopped| RunRecord { cleanup_confirmed, stopped, ..RunRecord::default() };
+        for (cleanup, stopped, outcome, number) in [
+            (true, None, Outcome::Pass, 0),
+            (true, None, Outcome::Fail, 1),
+            (true, None, Outcome::Inconclusive, 3),
+            (true, Some(StopReason::StopCondition("x".into())), Outcome::Aborted, 4),
+            (true, Some(StopReason::Internal("x".into())), Outcome::Aborted, 6),
+            (true, Some(StopReason::Signal(2)), Outcome::Aborted, 130),
+            (true, Some(StopReason::Signal(15)), Outcome::Aborted, 143),
+            (false, Some(StopReason::Signal(2)), Outcome::Aborted, 7),
+            (false, None, Outcome::Pass, 7),
+        ] {
+            assert_eq!(code_of(&record(cleanup, stopped.clone()), outcome).number(), number, "{cleanup} {stopped:?} {outcome:?}");
+        }
+        assert_eq!(worse(Code::Pass, Code::Internal), Code::Internal);
+        assert_eq!(worse(Code::CleanupUnconfirmed, Code::Internal), Code::CleanupUnconfirmed);
+    }
 }

@@ -4,6 +4,7 @@ use super::exit::Code;
 use crate::config::{Key, Node, Place, Problems, Read, Value};
 use crate::engine::live::clock::LiveClock;
 use crate::engine::live::target::{PLAN_END, Ready, Server, Stats, StatsReader, TargetError, raise_file_limit};
+use crate::plan;
 use crate::service::ServiceConfig;
 use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
@@ -272,28 +273,13 @@ fn summary(stats: &Stats) -> String {
     )
 }
 
-/// The service of a plan. WIRE HERE: reads JSON (which is YAML too) until `plan::load` is there.
+/// The service of a plan.
 fn service_of(file: &str, text: &str) -> anyhow::Result<Setup> {
-    let json: serde_json::Value = serde_json::from_str(text).with_context(|| format!("{file} is no plan"))?;
-    let mut problems = Problems::default();
-    let plan = crate::plan::RawPlan::read(&node_of(&json), &mut problems).filter(|_| !problems.any_error());
-    let plan = plan.with_context(|| said(&problems, |_| file.to_string()))?;
-    let service = plan.target.value.service;
+    let env = |name: &str| std::env::var(name).ok();
+    let loaded = plan::load(&plan::Source { file, text, overrides: &[], env: &env })?;
+    let service = loaded.plan.target.service;
     let config = service.with_context(|| format!("{file}: its target is a URL; only `target.service` can be run here"))?;
-    Ok(Setup { config, seed: plan.seed })
-}
-
-fn node_of(json: &serde_json::Value) -> Node {
-    let value = match json {
-        serde_json::Value::Null => Value::Null,
-        serde_json::Value::String(text) => Value::Text(text.clone()),
-        serde_json::Value::Array(items) => Value::List(items.iter().map(node_of).collect()),
-        serde_json::Value::Object(entries) => Value::Map(
-            entries.iter().map(|(name, value)| (Key { name: name.clone(), place: Place::default() }, node_of(value))).collect(),
-        ),
-        other => Value::Text(other.to_string()),
-    };
-    Node { value, place: Place::default() }
+    Ok(Setup { config, seed: loaded.plan.seed })
 }
 
 impl ServiceArgs {

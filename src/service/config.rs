@@ -1,7 +1,7 @@
 //! What a plan says of the built-in target. Each part's own settings stand in the part's file.
 
-use super::limiter::LimiterConfig;
-use super::time::ServiceTime;
+pub use super::limiter::LimiterConfig;
+pub use super::time::ServiceTime;
 use crate::config::{Node, Problems, Read, Shape, read_text};
 use crate::record;
 

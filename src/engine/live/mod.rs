@@ -10,4 +10,5 @@ pub mod signal;
 pub mod stop;
 pub mod target;
 pub mod timer;
+pub mod tls;
 pub mod transport;

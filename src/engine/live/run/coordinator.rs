@@ -1,0 +1,269 @@
+//! The coordinator: moves the faults, gathers the windows, watches for reasons to stop, and ends the run.
+
+use super::faults::Faults;
+use super::{RunError, preflight};
+use crate::engine::Observer;
+use crate::engine::live::clock::{Clock, LiveClock};
+use crate::engine::live::proxy::Proxy;
+use crate::engine::live::shard::{Control, Message, Shard};
+use crate::engine::live::signal::Signals;
+use crate::engine::live::stop::{Answer, Checks};
+use crate::engine::live::target::TargetProcess;
+use crate::engine::live::timer::Timer;
+use crate::engine::live::transport::{Requests, WireCounts};
+use crate::fault::{Phase, Timeline};
+use crate::gate::stop::Stops;
+use crate::metrics::{LimitReached, RunEvent, RunRecord, Series, StopReason, Totals};
+use crate::plan::Plan;
+use crate::time::{Span, Timestamp};
+use std::future::Future;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// From the start of the clock's countdown to its zero: time for every shard to hear of it.
+const LEAD: Span = Span::from_millis(20);
+/// How far ahead a stop is told, so that all shards stop at one moment.
+const STOP_AHEAD: Span = Span::from_millis(10);
+/// How long shards may take to hand in their record, and to end. Two of these and the target's own end stay below
+/// the ten seconds that an interrupted run may take.
+const PATIENCE: Span = Span::from_secs(3);
+/// How often the target's process is looked at.
+const PULSE: Span = Span::from_millis(200);
+
+/// What a coordinator is made from.
+pub struct Parts {
+    pub plan: Arc<Plan>,
+    pub clock: Arc<LiveClock>,
+    pub timeline: Timeline,
+    pub proxy: Arc<Proxy>,
+    pub phases: Vec<Phase>,
+    pub requests: Arc<Requests>,
+    pub shards: Vec<Shard>,
+    pub messages: mpsc::UnboundedReceiver<Message>,
+    pub series: Series,
+    pub checks: Checks,
+    pub target: Option<TargetProcess>,
+    pub signals: Signals,
+    pub observer: Box<dyn Observer>,
+    pub warnings: Vec<String>,
+}
+
+pub struct Coordinator {
+    parts: Parts,
+    timer: Timer,
+    /// The moments at which something changes that have not come yet; the last one first.
+    moments: Vec<Timestamp>,
+    faults: Faults,
+    stops: Stops,
+    /// Whether each check of `stop_if` passed when it was last asked.
+    passed: Vec<bool>,
+    totals: Vec<Totals>,
+    wires: WireCounts,
+    ceiling_holds: u64,
+}
+
+impl Coordinator {
+    /// Everything is ready; the clock stands at zero.
+    pub fn new(parts: Parts) -> Result<Self, RunError> {
+        let timer = Timer::new().map_err(|source| RunError::System { what: "no timer", source })?;
+        let mut moments: Vec<Timestamp> = parts.timeline.changes();
+        moments.extend(parts.phases.iter().map(|phase| phase.from));
+        moments.sort_unstable_by(|a, b| b.cmp(a));
+        moments.dedup();
+        Ok(Self {
+            timer,
+            moments,
+            faults: Faults::new(&parts.timeline),
+            stops: Stops::new(&parts.plan.stop_if, preflight::WINDOW, parts.plan.baseline()),
+            passed: vec![true; parts.plan.stop_if.len()],
+            totals: Vec::new(),
+            wires: WireCounts::default(),
+            ceiling_holds: 0,
+            parts,
+        })
+    }
+
+    /// Starts the clock, runs to the end, cleans up.
+    pub async fn run(mut self) -> RunRecord {
+        self.start();
+        let stopped = self.watch().await;
+        if let Some(reason) = &stopped {
+            let reason = describe(reason);
+            self.tell(&RunEvent::Stopping { reason });
+        }
+        self.finish(stopped).await
+    }
+
+    fn start(&mut self) {
+        let clock = &self.parts.clock;
+        let lead_millis = i64::try_from(LEAD.as_millis()).unwrap_or_default();
+        self.parts.requests.start_at(clock.wall_millis() + lead_millis);
+        clock.begin_in(LEAD);
+        self.parts.shards.iter().for_each(|shard| shard.tell(Control::Start));
+        self.tell(&RunEvent::Started);
+        for text in std::mem::take(&mut self.parts.warnings) {
+            self.tell(&RunEvent::Warning { text });
+        }
+    }
+
+    /// Goes along with the run until its load is over, or something stops it.
+    async fn watch(&mut self) -> Option<StopReason> {
+        let mut pulse = tokio::time::interval(PULSE.to_std());
+        let overdue = Timestamp::ZERO + self.parts.plan.length + PATIENCE;
+        while self.totals.len() < self.parts.shards.len() {
+            let next = self.moments.last().copied().unwrap_or(Timestamp::NEVER).min(overdue);
+            let Parts { clock, messages, checks, signals, target, .. } = &mut self.parts;
+            let stop = tokio::select! {
+                biased;
+                number = signals.first() => Some(StopReason::Signal(number)),
+                waited = self.timer.until(&**clock, next) => match waited {
+                    Ok(()) if next == overdue => Some(StopReason::Internal("a shard did not end its load in time".into())),
+                    Ok(()) => self.turn(),
+                    Err(error) => Some(StopReason::Internal(format!("the timer failed: {error}"))),
+                },
+                message = messages.recv() => self.hear(message),
+                answer = checks.next() => self.weigh(&answer),
+                _ = pulse.tick() => target.as_mut().and_then(TargetProcess::died).map(StopReason::Internal),
+            };
+            if stop.is_some() {
+                return stop;
+            }
+        }
+        None
+    }
+
+    /// Makes the changes of the moment that has come.
+    fn turn(&mut self) -> Option<StopReason> {
+        let moment = self.moments.pop()?;
+        let Parts { proxy, timeline, clock, .. } = &self.parts;
+        proxy.apply(timeline.active(moment));
+        let events = self.faults.turn(timeline, moment, clock.now(), |step| proxy.touched(step));
+        events.iter().for_each(|event| self.tell(event));
+        let phase = self.parts.phases.iter().find(|phase| phase.from == moment).map(|phase| phase.name.clone());
+        if let Some(phase) = phase {
+            self.tell(&RunEvent::PhaseStarted { phase });
+        }
+        None
+    }
+
+    fn hear(&mut self, message: Option<Message>) -> Option<StopReason> {
+        match message {
+            Some(Message::Slice(slice)) => {
+                self.parts.series.merge(slice);
+                return self.report_windows();
+            }
+            Some(Message::Finished { totals, wires, ceiling_holds }) => {
+                self.totals.push(*totals);
+                self.ceiling_holds += ceiling_holds;
+                self.wires = self.wires.plus(wires);
+            }
+            Some(Message::Warm { .. }) => {}
+            Some(Message::Died { shard, why }) => return Some(StopReason::Internal(format!("shard {shard} ended: {why}"))),
+            None => return Some(StopReason::Internal("every shard has ended".into())),
+        }
+        None
+    }
+
+    /// Hands on the windows that every shard has sent.
+    fn report_windows(&mut self) -> Option<StopReason> {
+        let mut stop = None;
+        while let Some(window) = self.parts.series.complete() {
+            let phase = self.parts.phases.iter().rfind(|phase| phase.from <= window.start);
+            self.parts.observer.window(window, phase.map_or("", |phase| &phase.name));
+            stop = stop.or_else(|| self.stops.window(window));
+        }
+        stop.map(StopReason::StopCondition)
+    }
+
+    fn weigh(&mut self, answer: &Answer) -> Option<StopReason> {
+        let changed = self.passed.get(answer.index).is_some_and(|passed| *passed != answer.passed);
+        if changed {
+            self.passed[answer.index] = answer.passed;
+            let Answer { check, passed, detail, .. } = answer.clone();
+            self.tell(&RunEvent::Check { check, passed, detail });
+        }
+        self.stops.check(answer.at, answer.index, answer.passed, &answer.detail).map(StopReason::StopCondition)
+    }
+
+    /// Removes the faults, then stops the load, then gathers what there is.
+    async fn finish(mut self, stopped: Option<StopReason>) -> RunRecord {
+        let cleared = self.parts.proxy.clear();
+        let now = self.parts.clock.now();
+        let events = self.faults.end_all(&self.parts.timeline, now, |step| self.parts.proxy.touched(step));
+        events.iter().for_each(|event| self.tell(event));
+        let end = Timestamp::ZERO + self.parts.plan.length;
+        let ended = if stopped.is_some() { end.min(now + STOP_AHEAD) } else { end };
+        let cleanup_confirmed = cleared && self.parts.proxy.settled(PATIENCE.to_std()).await;
+        let internal = self.stop_load(ended).await;
+        let service = match self.parts.target.take() {
+            Some(target) => within(PATIENCE, target.stop()).await.flatten(),
+            None => None,
+        };
+        let proxy = self.parts.proxy.clone();
+        let faults = self.faults.records(&self.parts.timeline, |step| proxy.touched(step));
+        let shards = std::mem::take(&mut self.parts.shards);
+        let joined = within(PATIENCE, tokio::task::spawn_blocking(move || shards.into_iter().for_each(Shard::join))).await;
+        if joined.is_none() {
+            self.tell(&RunEvent::Warning { text: "a shard did not end in time".into() });
+        }
+        self.tell(&RunEvent::Ended);
+        let rest = RunRecord {
+            fleets: self.parts.plan.fleets.iter().map(|fleet| fleet.name.clone()).collect(),
+            faults,
+            ended,
+            length: self.parts.plan.length,
+            stopped: stopped.or(internal),
+            cleanup_confirmed,
+            limits_reached: limits_reached(self.wires, self.ceiling_holds),
+            service,
+            ..RunRecord::default()
+        };
+        self.parts.series.finish(self.totals, rest)
+    }
+
+    /// Stops the shards' load at a moment and waits for their records; says why where one does not come.
+    async fn stop_load(&mut self, at: Timestamp) -> Option<StopReason> {
+        self.parts.shards.iter().for_each(|shard| shard.tell(Control::StopAt(at)));
+        let gather = async {
+            while self.totals.len() < self.parts.shards.len() {
+                match self.parts.messages.recv().await {
+                    Some(Message::Died { shard, why }) => return Some(format!("shard {shard} ended: {why}")),
+                    None => return Some("every shard has ended".into()),
+                    // The load is over: a stop condition that is met now changes nothing.
+                    message => drop(self.hear(message)),
+                }
+            }
+            None
+        };
+        within(PATIENCE, gather)
+            .await
+            .unwrap_or_else(|| Some("a shard did not hand in its record".into()))
+            .map(StopReason::Internal)
+    }
+
+    fn tell(&mut self, event: &RunEvent) {
+        self.parts.observer.event(self.parts.clock.now(), event);
+    }
+}
+
+async fn within<F: Future>(limit: Span, work: F) -> Option<F::Output> {
+    tokio::time::timeout(limit.to_std(), work).await.ok()
+}
+
+fn describe(reason: &StopReason) -> String {
+    match reason {
+        StopReason::StopCondition(what) => format!("stop condition: {what}"),
+        StopReason::Signal(number) => format!("signal {number}"),
+        StopReason::Internal(what) => what.clone(),
+    }
+}
+
+fn limits_reached(wires: WireCounts, ceiling_holds: u64) -> Vec<LimitReached> {
+    let all = [
+        ("max_attempts", ceiling_holds),
+        ("ephemeral ports", wires.out_of_ports),
+        ("file descriptors", wires.out_of_descriptors),
+    ];
+    let reached = all.into_iter().filter(|(_, count)| *count > 0);
+    reached.map(|(limit, count)| LimitReached { limit: limit.to_string(), count }).collect()
+}

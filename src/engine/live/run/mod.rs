@@ -1,0 +1,93 @@
+//! A live run, from the first check to its record.
+
+mod coordinator;
+mod faults;
+mod preflight;
+
+use super::guard::GuardError;
+use super::limits::TooManySockets;
+use super::proxy::ProxyError;
+use super::signal::Signals;
+use super::target::TargetError;
+use super::tls::TlsError;
+use super::transport::HeaderError;
+use crate::engine::Observer;
+use crate::metrics::RunRecord;
+use crate::plan::Plan;
+use std::path::PathBuf;
+
+pub use preflight::WINDOW;
+
+/// What a run is made from.
+pub struct RunSetup {
+    /// The plan.
+    pub plan: Plan,
+    /// Its text after variables and overrides; the built-in target's child reads it.
+    pub effective_yaml: String,
+    /// The program that is started as the built-in target: this one.
+    pub program: PathBuf,
+    /// Whether `--approve` was given.
+    pub approve: bool,
+    /// How many shards; as many as cores, and no more than clients, where nothing is said.
+    pub shards: Option<usize>,
+    /// Who hears what happens.
+    pub observer: Box<dyn Observer>,
+}
+
+/// Why there is no record.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A target that must not be, or cannot be, dialled.
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+    /// More clients than sockets.
+    #[error(transparent)]
+    Sockets(#[from] TooManySockets),
+    /// A header that cannot be sent.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+    /// TLS that cannot be spoken.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// A proxy that cannot listen.
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
+    /// A built-in target that does not start.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The machine refused something.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the machine said.
+        source: std::io::Error,
+    },
+    /// Clients that could not be connected in time, or a shard that died of it.
+    #[error("the run could not begin: {0}")]
+    WarmUp(String),
+    /// A signal came before the clock started.
+    #[error("interrupted before the run began")]
+    Interrupted(i32),
+}
+
+/// Runs a plan on real sockets. Builds its own runtimes; the calling thread coordinates.
+///
+/// # Errors
+/// Whatever keeps the run from beginning. Once it has begun there is a record, however it ends.
+pub fn run(setup: RunSetup) -> Result<RunRecord, RunError> {
+    let system = |what| move |source| RunError::System { what, source };
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("no runtime can be built"))?;
+    let signals = Signals::install().map_err(system("signals cannot be handled"))?;
+    let record = runtime.block_on(async {
+        let ready = preflight::prepare(setup, signals).await?;
+        Ok(ready.run().await)
+    });
+    // A resolver that hangs must not hold the process up.
+    runtime.shutdown_background();
+    record
+}
+
+#[cfg(test)]
+mod tests;

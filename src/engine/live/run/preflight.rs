@@ -1,0 +1,195 @@
+//! Everything that must be true before the clock starts; and what is built once it is.
+
+use super::coordinator::{Coordinator, Parts};
+use super::{RunError, RunSetup};
+use crate::engine::live::clock::{Clock, LiveClock};
+use crate::engine::live::guard::{Allowed, Dialler};
+use crate::engine::live::limits;
+use crate::engine::live::proxy::{Proxy, ProxySetup, Upstream};
+use crate::engine::live::shard::{Message, Shard, ShardSetup};
+use crate::engine::live::signal::Signals;
+use crate::engine::live::stop::Checks;
+use crate::engine::live::target::TargetProcess;
+use crate::engine::live::tls;
+use crate::engine::live::transport::Requests;
+use crate::fault::{Phase, Timeline};
+use crate::fleet::{Connections, Shared};
+use crate::load::Load;
+use crate::metrics::Series;
+use crate::pace::Pacer;
+use crate::plan::{Plan, Scheme};
+use crate::policy::Budget;
+use crate::policy::budget::Tier;
+use crate::time::Span;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// How long a window of the series is.
+pub const WINDOW: Span = Span::from_secs(1);
+/// How long connecting all clients may take.
+const WARM_UP_LIMIT: Span = Span::from_secs(60);
+
+/// Checks, starts the target, the proxy and the shards, and connects the clients.
+pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinator, RunError> {
+    let plan = Arc::new(setup.plan);
+    let mut warnings = fit(&plan)?;
+    let clock = LiveClock::waiting();
+    let allowed = Allowed::new(plan.target.allow.iter().map(|host| host.value.clone()), setup.approve);
+    let aim = aim(&plan, &allowed, &clock)?;
+    warnings.extend(aim.warning);
+    let requests = Arc::new(Requests::new(&plan, &aim.authority, &aim.path)?);
+    let (target, upstream) = match aim.upstream {
+        Some(upstream) => (None, upstream),
+        None => {
+            let target = TargetProcess::spawn(&setup.program, &setup.effective_yaml).await?;
+            let addr = target.addr();
+            (Some(target), Upstream::at(addr))
+        }
+    };
+    let shards = shard_count(&plan, setup.shards);
+    let timeline = Timeline::new(plan.timeline.clone(), plan.seed);
+    let fleets = u16::try_from(plan.fleets.len()).expect("a plan has fewer fleets than that");
+    let setup_of_proxy = ProxySetup { timeline: timeline.clone(), fleets, shards, upstream, clock: clock.clone() };
+    let proxy = Arc::new(Proxy::bind(setup_of_proxy)?);
+    warnings.extend(proxy.notices());
+    let phases = timeline.phases(plan.length);
+    let (heard, mut messages) = mpsc::unbounded_channel();
+    let shards = spawn_shards(shards, &plan, &requests, &proxy, &clock, &phases, &heard)?;
+    drop(heard);
+    let unconnected = tokio::select! {
+        number = signals.first() => return Err(RunError::Interrupted(number)),
+        warm = warm_up(shards.len(), &mut messages) => warm?,
+    };
+    if unconnected > 0 {
+        warnings.push(format!(
+            "{unconnected} clients could not connect before the run began; they will try with their first attempt"
+        ));
+    }
+    let shared_clock: Arc<dyn Clock> = clock.clone();
+    let checks = Checks::start(&plan.stop_if, &allowed, plan.target.ca_file.as_deref(), &shared_clock);
+    let series = Series::new(shards.len(), plan.fleets.len(), &phases, WINDOW);
+    Coordinator::new(Parts {
+        plan,
+        clock,
+        timeline,
+        proxy,
+        phases,
+        requests,
+        shards,
+        messages,
+        series,
+        checks,
+        target,
+        signals,
+        warnings,
+        observer: setup.observer,
+    })
+}
+
+/// Where the requests go.
+struct Aim {
+    authority: String,
+    path: String,
+    /// None for the built-in target, which is not there yet.
+    upstream: Option<Upstream>,
+    warning: Option<String>,
+}
+
+fn aim(plan: &Plan, allowed: &Allowed, clock: &Arc<LiveClock>) -> Result<Aim, RunError> {
+    let Some(url) = plan.target.url.as_ref().map(|url| &url.value) else {
+        return Ok(Aim { authority: "stormwake.target".into(), path: "/".into(), upstream: None, warning: None });
+    };
+    let (dialler, warning) = Dialler::new(url, allowed.clone(), clock.clone())?;
+    let mut upstream = Upstream::resolved_by(Arc::new(move || dialler.dial().map_err(|error| error.to_string())));
+    if url.scheme == Scheme::Https {
+        let (config, name) = tls::client(&url.host, plan.target.ca_file.as_deref())?;
+        upstream = upstream.with_tls(config, name);
+    }
+    Ok(Aim { authority: url.authority(), path: url.path.clone(), upstream: Some(upstream), warning })
+}
+
+/// Checks that the plan fits this machine; what is doubtful is returned.
+fn fit(plan: &Plan) -> Result<Vec<String>, RunError> {
+    let clients = plan.fleets.iter().map(|fleet| u64::from(fleet.config.clients)).sum();
+    limits::check(clients, limits::raise())?;
+    let per_attempt = plan.fleets.iter().filter(|fleet| fleet.config.connections == Connections::PerAttempt);
+    let churn = per_attempt.map(|fleet| first_attempts_per_second(&fleet.config.load, fleet.config.clients)).sum();
+    Ok(limits::port_warning(clients, churn).into_iter().collect())
+}
+
+/// How many first attempts a second a load shape makes; 0 where it depends on the target.
+fn first_attempts_per_second(load: &Load, clients: u32) -> f64 {
+    let of = |rate: Option<crate::time::Rate>, each: Option<crate::time::Rate>| {
+        rate.map_or(0.0, |r| r.get()) + each.map_or(0.0, |r| r.get() * f64::from(clients))
+    };
+    match load {
+        Load::Constant(shape) => of(shape.rate, shape.each),
+        Load::Poisson(shape) => of(shape.rate, shape.each),
+        Load::Ramp(shape) => shape.from.get().max(shape.to.get()),
+        Load::Closed(_) | Load::Trigger(_) => 0.0,
+    }
+}
+
+fn shard_count(plan: &Plan, wanted: Option<usize>) -> usize {
+    let clients: u64 = plan.fleets.iter().map(|fleet| u64::from(fleet.config.clients)).sum();
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    wanted.unwrap_or(cores).clamp(1, 64).min(usize::try_from(clients).unwrap_or(usize::MAX).max(1))
+}
+
+fn spawn_shards(
+    count: usize,
+    plan: &Arc<Plan>,
+    requests: &Arc<Requests>,
+    proxy: &Arc<Proxy>,
+    clock: &Arc<LiveClock>,
+    phases: &[Phase],
+    messages: &mpsc::UnboundedSender<Message>,
+) -> Result<Vec<Shard>, RunError> {
+    let shared = shared_state(plan);
+    let shards = (0..count).map(|index| {
+        let setup = ShardSetup {
+            index,
+            shards: count,
+            plan: plan.clone(),
+            shared: shared.clone(),
+            requests: requests.clone(),
+            proxy: proxy.clone(),
+            clock: clock.clone(),
+            phases: phases.to_vec(),
+            window: WINDOW,
+        };
+        Shard::spawn(setup, messages.clone()).map_err(|source| RunError::System { what: "no thread for a shard", source })
+    });
+    shards.collect()
+}
+
+/// What the shards of a run share: by fleet its budget, and one ceiling for all.
+fn shared_state(plan: &Plan) -> Vec<Shared> {
+    let ceiling = plan.target.max_attempts.map(|rate| Arc::new(Pacer::new(rate, 1)));
+    let shared = plan.fleets.iter().map(|fleet| {
+        let budget = fleet.policy.budget.as_ref().filter(|budget| budget.value.tier == Tier::Fleet);
+        Shared { budget: budget.map(|budget| Arc::new(Budget::new(&budget.value))), ceiling: ceiling.clone() }
+    });
+    shared.collect()
+}
+
+/// Waits until every shard has connected its clients; how many clients could not.
+async fn warm_up(shards: usize, messages: &mut mpsc::UnboundedReceiver<Message>) -> Result<usize, RunError> {
+    let all = async {
+        let mut unconnected = 0;
+        for _ in 0..shards {
+            match messages.recv().await {
+                Some(Message::Warm { failed }) => unconnected += failed,
+                Some(Message::Died { shard, why }) => return Err(RunError::WarmUp(format!("shard {shard} ended: {why}"))),
+                Some(Message::Slice(_) | Message::Finished { .. }) | None => {
+                    return Err(RunError::WarmUp("a shard ended early".into()));
+                }
+            }
+        }
+        Ok(unconnected)
+    };
+    match tokio::time::timeout(WARM_UP_LIMIT.to_std(), all).await {
+        Ok(warm) => warm,
+        Err(_) => Err(RunError::WarmUp(format!("its clients did not connect within {WARM_UP_LIMIT}; is the target accepting?"))),
+    }
+}

@@ -1,0 +1,178 @@
+//! The driver: feeds a shard's machines with moments and completions, and carries out their commands.
+//!
+//! It works in bounded batches and yields between them, so that the tasks of clients and proxy on the same thread
+//! come to their turn. Completions go before wake-ups: an answer that is here is not overtaken by its timeout.
+
+use super::wakeups::Wakeups;
+use super::{Control, Message, ShardSetup, machines, recorder};
+use crate::engine::live::clock::{Clock, LiveClock};
+use crate::engine::live::timer::Timer;
+use crate::engine::live::transport::Transport;
+use crate::fleet::{Command, Devices, Gauges, Output};
+use crate::metrics::Recorder;
+use crate::time::{Span, Timestamp};
+use std::io;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// The most completions, and the most wake-ups, between two yields.
+const BATCH: usize = 64;
+
+pub struct Driver {
+    clock: Arc<LiveClock>,
+    timer: Timer,
+    transport: Transport,
+    machines: Vec<Devices>,
+    wakeups: Wakeups,
+    output: Output,
+    recorder: Recorder,
+    gauges: Vec<Gauges>,
+    messages: mpsc::UnboundedSender<Message>,
+    window: Span,
+    /// The window that is open.
+    open: usize,
+    stop_at: Timestamp,
+}
+
+impl Driver {
+    pub fn new(setup: &ShardSetup, transport: Transport, messages: mpsc::UnboundedSender<Message>) -> io::Result<Self> {
+        Ok(Self {
+            clock: setup.clock.clone(),
+            timer: Timer::new()?,
+            transport,
+            machines: machines(setup),
+            wakeups: Wakeups::default(),
+            output: Output::default(),
+            recorder: recorder(setup),
+            gauges: Vec::new(),
+            messages,
+            window: setup.window,
+            open: 0,
+            stop_at: Timestamp::ZERO + setup.plan.length,
+        })
+    }
+
+    /// Runs until the end of the plan, or until it is told to stop; then hands in the record.
+    pub async fn run(mut self, commands: &mut mpsc::UnboundedReceiver<Control>) -> io::Result<()> {
+        self.each_machine(Timestamp::ZERO, Devices::start);
+        loop {
+            tokio::select! {
+                biased;
+                command = commands.recv() => match command {
+                    Some(Control::StopAt(at)) => self.stop_at = self.stop_at.min(at),
+                    Some(Control::Start) => {}
+                    // Nobody wants the record any more.
+                    None => return Ok(()),
+                },
+                () = self.transport.ready() => {}
+                waited = self.timer.until(&*self.clock, self.next_moment()) => waited?,
+            }
+            while self.work() {
+                tokio::task::yield_now().await;
+                if let Ok(Control::StopAt(at)) = commands.try_recv() {
+                    self.stop_at = self.stop_at.min(at);
+                }
+            }
+            if self.clock.now() >= self.stop_at {
+                self.finish();
+                return Ok(());
+            }
+        }
+    }
+
+    /// When there is something to do, whatever comes.
+    fn next_moment(&self) -> Timestamp {
+        self.wakeups.next_at().min(self.window_end()).min(self.stop_at)
+    }
+
+    fn window_end(&self) -> Timestamp {
+        Timestamp::ZERO + self.window.times(self.open as u64 + 1)
+    }
+
+    /// One batch of what is due; whether more of it may be.
+    fn work(&mut self) -> bool {
+        let completions = self.drain_completions();
+        let wakeups = self.drain_wakeups();
+        let now = self.clock.now();
+        if now >= self.stop_at {
+            return false;
+        }
+        // What was due in the window belongs to it, however late it is done.
+        while self.window_end() <= now && self.wakeups.next_at() >= self.window_end() {
+            self.close_window(self.window_end());
+        }
+        completions == BATCH || wakeups == BATCH
+    }
+
+    fn drain_completions(&mut self) -> usize {
+        for done in 0..BATCH {
+            let now = self.clock.now();
+            if now >= self.stop_at {
+                return done;
+            }
+            let Some(ended) = self.transport.next() else { return done };
+            let machine = &mut self.machines[usize::from(ended.fleet)];
+            machine.ended(now, ended.client, ended.outcome, ended.hint, &mut self.output);
+            self.carry_out(ended.fleet);
+        }
+        BATCH
+    }
+
+    fn drain_wakeups(&mut self) -> usize {
+        for done in 0..BATCH {
+            let now = self.clock.now();
+            if now >= self.stop_at {
+                return done;
+            }
+            let Some(wakeup) = self.wakeups.pop_due(now) else { return done };
+            self.machines[usize::from(wakeup.fleet)].wake(now, wakeup.token, &mut self.output);
+            self.carry_out(wakeup.fleet);
+        }
+        BATCH
+    }
+
+    fn each_machine(&mut self, now: Timestamp, act: impl Fn(&mut Devices, Timestamp, &mut Output)) {
+        for fleet in 0..self.machines.len() {
+            act(&mut self.machines[fleet], now, &mut self.output);
+            self.carry_out(super::fleet_number(fleet));
+        }
+    }
+
+    fn carry_out(&mut self, fleet: u16) {
+        for event in self.output.events.drain(..) {
+            self.recorder.record(&event);
+        }
+        for command in self.output.commands.drain(..) {
+            match command {
+                Command::Send(send) => self.transport.send(send),
+                Command::Cancel { client } => self.transport.cancel(fleet, client),
+                Command::Wake { at, token } => self.wakeups.push(at, fleet, token),
+            }
+        }
+    }
+
+    fn close_window(&mut self, at: Timestamp) {
+        self.gauges.clear();
+        self.gauges.extend(self.machines.iter().map(|machine| machine.gauges(at)));
+        let slice = self.recorder.close_window(self.open, &self.gauges);
+        self.open += 1;
+        let _ = self.messages.send(Message::Slice(slice));
+    }
+
+    /// Ends the load at `stop_at` exactly, so that every shard hands in the same windows.
+    fn finish(mut self) {
+        let end = self.stop_at;
+        while self.window_end() < end {
+            self.close_window(self.window_end());
+        }
+        // The last window shows what was held; stopping makes it unresolved.
+        self.gauges.clear();
+        self.gauges.extend(self.machines.iter().map(|machine| machine.gauges(end)));
+        self.each_machine(end, Devices::stop);
+        let slice = self.recorder.close_window(self.open, &self.gauges);
+        let _ = self.messages.send(Message::Slice(slice));
+        let ceiling_holds = self.machines.iter().map(Devices::ceiling_holds).sum();
+        let totals = Box::new(self.recorder.finish());
+        let _ = self.messages.send(Message::Finished { totals, wires: self.transport.counts(), ceiling_holds });
+    }
+}

@@ -1,0 +1,216 @@
+//! A shard: one thread, one current_thread runtime, and everything that belongs to its clients.
+//!
+//! A shard holds, for every fleet, a contiguous range of its clients: their machine, their connections, their
+//! recorder; and it serves the proxy's listeners for them. Nothing of it is shared with other shards but the
+//! budgets, the ceiling and the proxy's rules, which are lock-free. The coordinator hears from it once a window.
+
+mod driver;
+mod wakeups;
+
+use super::clock::{Clock, LiveClock};
+use super::proxy::Proxy;
+use super::transport::{FleetWires, Requests, Transport, WireCounts};
+use crate::fault::Phase;
+use crate::fleet::{Devices, Setup, Shared};
+use crate::metrics::{Recorder, Slice, Totals};
+use crate::plan::Plan;
+use crate::time::{Span, Timestamp};
+use driver::Driver;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::mpsc;
+
+/// What a shard is made from.
+pub struct ShardSetup {
+    /// Its number.
+    pub index: usize,
+    /// How many there are.
+    pub shards: usize,
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// By fleet, what it shares with other shards.
+    pub shared: Vec<Shared>,
+    /// The requests.
+    pub requests: Arc<Requests>,
+    /// The proxy.
+    pub proxy: Arc<Proxy>,
+    /// The run's clock.
+    pub clock: Arc<LiveClock>,
+    /// The phases of the run.
+    pub phases: Vec<Phase>,
+    /// How long a window is.
+    pub window: Span,
+}
+
+/// What the coordinator tells a shard. Dropping the sender ends the shard.
+#[derive(Clone, Copy, Debug)]
+pub enum Control {
+    /// The clock is about to start: offer load.
+    Start,
+    /// Stop offering at this moment, which lies a little ahead, and hand in the record.
+    StopAt(Timestamp),
+}
+
+/// What a shard tells the coordinator.
+#[derive(Debug)]
+pub enum Message {
+    /// Its clients are connected.
+    Warm {
+        /// Clients that could not connect.
+        failed: usize,
+    },
+    /// A window is over.
+    Slice(Slice),
+    /// The load is over. The proxy's listeners are still served.
+    Finished {
+        /// Its part of the histograms.
+        totals: Box<Totals>,
+        /// What happened to its connections.
+        wires: WireCounts,
+        /// How often the ceiling on attempts held one back.
+        ceiling_holds: u64,
+    },
+    /// It ended before it should.
+    Died {
+        /// Its number.
+        shard: usize,
+        /// Why, where it knows.
+        why: String,
+    },
+}
+
+/// A running shard.
+pub struct Shard {
+    control: mpsc::UnboundedSender<Control>,
+    thread: JoinHandle<()>,
+}
+
+impl Shard {
+    /// Starts the thread. It connects its clients, says [`Message::Warm`], and waits for [`Control::Start`].
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn spawn(setup: ShardSetup, messages: mpsc::UnboundedSender<Message>) -> io::Result<Self> {
+        let (control, commands) = mpsc::unbounded_channel();
+        let thread = std::thread::Builder::new().name(format!("shard-{}", setup.index)).spawn(move || {
+            let mut tombstone =
+                Tombstone { shard: setup.index, why: Some("its thread panicked".into()), messages: messages.clone() };
+            tombstone.why = run(setup, &messages, commands).err().map(|error| error.to_string());
+        })?;
+        Ok(Self { control, thread })
+    }
+
+    /// Tells it something; a shard that has ended does not hear it.
+    pub fn tell(&self, control: Control) {
+        let _ = self.control.send(control);
+    }
+
+    /// Ends it and waits until its thread is gone. Blocks.
+    pub fn join(self) {
+        drop(self.control);
+        // A panic has been reported by the tombstone.
+        let _ = self.thread.join();
+    }
+}
+
+/// The clients of one shard among `clients`: contiguous, and no two shards differ by more than one.
+pub fn share_of(clients: u32, shard: usize, shards: usize) -> Range<u32> {
+    let cut = |i: usize| u32::try_from(u64::from(clients) * i as u64 / shards.max(1) as u64).unwrap_or(clients);
+    cut(shard)..cut(shard + 1)
+}
+
+/// Reports a shard that ends early, by panic too.
+struct Tombstone {
+    shard: usize,
+    why: Option<String>,
+    messages: mpsc::UnboundedSender<Message>,
+}
+
+impl Drop for Tombstone {
+    fn drop(&mut self) {
+        if let Some(why) = self.why.take() {
+            let _ = self.messages.send(Message::Died { shard: self.shard, why });
+        }
+    }
+}
+
+fn run(
+    setup: ShardSetup,
+    messages: &mpsc::UnboundedSender<Message>,
+    mut commands: mpsc::UnboundedReceiver<Control>,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let local = tokio::task::LocalSet::new();
+    local.block_on(&runtime, async {
+        let serving = tokio::task::spawn_local(setup.proxy.clone().serve(setup.index));
+        let transport = Transport::new(wires(&setup), &setup.requests, &(setup.clock.clone() as Arc<dyn Clock>));
+        let failed = transport.warm_up().await;
+        let _ = messages.send(Message::Warm { failed });
+        match commands.recv().await {
+            Some(Control::Start) => Driver::new(&setup, transport, messages.clone())?.run(&mut commands).await?,
+            Some(Control::StopAt(_)) | None => return Ok(()),
+        }
+        // Until the coordinator has removed the faults and let go, the proxy goes on.
+        while commands.recv().await.is_some() {}
+        serving.abort();
+        Ok(())
+    })
+}
+
+fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
+    let fleets = setup.plan.fleets.iter().enumerate().map(|(number, fleet)| {
+        let (number, proxy) = (fleet_number(number), setup.proxy.clone());
+        FleetWires {
+            fleet: number,
+            clients: share_of(fleet.config.clients, setup.index, setup.shards),
+            addr: setup.proxy.addr(number),
+            connections: fleet.config.connections,
+            on_refused: Box::new(move || proxy.refused(number)),
+        }
+    });
+    fleets.collect()
+}
+
+fn machines(setup: &ShardSetup) -> Vec<Devices> {
+    let fleets = setup.plan.fleets.iter().zip(&setup.shared).enumerate().map(|(number, (fleet, shared))| {
+        Devices::new(Setup {
+            seed: setup.plan.seed,
+            fleet: fleet_number(number),
+            policy: fleet.policy.clone(),
+            config: fleet.config.clone(),
+            clients: share_of(fleet.config.clients, setup.index, setup.shards),
+            grain: setup.plan.timer_grain,
+            end: Timestamp::ZERO + setup.plan.length,
+            route_weights: Requests::weights(&setup.plan.target),
+            shared: shared.clone(),
+        })
+    });
+    fleets.collect()
+}
+
+fn recorder(setup: &ShardSetup) -> Recorder {
+    Recorder::new(setup.plan.fleets.len(), &setup.phases, setup.window)
+}
+
+fn fleet_number(index: usize) -> u16 {
+    u16::try_from(index).expect("a plan has fewer fleets than that")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_share_out_every_client_once() {
+        for (clients, shards) in [(0, 2), (1, 2), (5, 2), (5_000, 3), (7, 7), (u32::MAX, 4)] {
+            let ranges: Vec<_> = (0..shards).map(|shard| share_of(clients, shard, shards)).collect();
+            assert_eq!(ranges[0].start, 0);
+            assert_eq!(ranges[shards - 1].end, clients);
+            assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
+            let sizes: Vec<u32> = ranges.iter().map(|r| r.end - r.start).collect();
+            assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1, "{sizes:?}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The virtual clients' connections: attempts go in, completions come out.
+//!
+//! This is the seam to the wire. The driver knows [`Transport`], [`Send`] and [`Completion`], and nothing of HTTP;
+//! behind it, one task per virtual client owns that client's connection. Everything here belongs to one shard and
+//! to its thread, so there is no lock.
+
+mod client;
+mod io;
+mod line;
+mod queue;
+mod request;
+mod response;
+
+pub use io::Io;
+pub use queue::{Completion, Completions};
+pub use request::{HeaderError, Requests};
+pub use response::BODY_LIMIT;
+
+use crate::engine::live::clock::Clock;
+use crate::event::AttemptOutcome;
+use crate::fleet::{Connections, Send};
+use client::{Slot, Wire};
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What the clients of one fleet in one shard need to know.
+pub struct FleetWires {
+    /// The fleet's number.
+    pub fleet: u16,
+    /// The clients of this shard, by their numbers over all shards.
+    pub clients: Range<u32>,
+    /// Where they connect: the fleet's listener at the proxy.
+    pub addr: SocketAddr,
+    /// How long a connection lives.
+    pub connections: Connections,
+    /// Told of each connect that the kernel refused: the proxy's listener is closed then, and cannot count it.
+    pub on_refused: Box<dyn Fn()>,
+}
+
+/// What happened to connections, beside attempts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WireCounts {
+    /// Connections made.
+    pub connects: u64,
+    /// Connections that the other side closed while no attempt was on them; nobody's failure.
+    pub idle_closes: u64,
+    /// Connects that failed because this machine had no ephemeral port left.
+    pub out_of_ports: u64,
+    /// Connects that failed because this process had no file descriptor left.
+    pub out_of_descriptors: u64,
+}
+
+impl WireCounts {
+    /// The sum of two.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            connects: self.connects + other.connects,
+            idle_closes: self.idle_closes + other.idle_closes,
+            out_of_ports: self.out_of_ports + other.out_of_ports,
+            out_of_descriptors: self.out_of_descriptors + other.out_of_descriptors,
+        }
+    }
+}
+
+/// The connections of one shard. Must live inside a `LocalSet`; dropping it closes every connection.
+pub struct Transport {
+    fleets: Vec<Wires>,
+    completions: Rc<Completions>,
+    counts: Rc<Cell<WireCounts>>,
+    serial: Cell<u64>,
+}
+
+/// The clients of one fleet: `slots[i]` is client `first + i`.
+struct Wires {
+    first: u32,
+    slots: Vec<Rc<Slot>>,
+    tasks: Vec<tokio::task::JoinHandle<()>>,
+}
+
+impl Transport {
+    /// Starts a task for every client. Nothing is connected yet.
+    pub fn new(fleets: Vec<FleetWires>, requests: &Arc<Requests>, clock: &Arc<dyn Clock>) -> Self {
+        let completions = Rc::new(Completions::default());
+        let counts = Rc::new(Cell::new(WireCounts::default()));
+        let wires = fleets.into_iter().map(|fleet| {
+            let wire = Rc::new(Wire {
+                fleet: fleet.fleet,
+                addr: fleet.addr,
+                connections: fleet.connections,
+                requests: requests.clone(),
+                clock: clock.clone(),
+                completions: completions.clone(),
+                counts: counts.clone(),
+                on_refused: fleet.on_refused,
+            });
+            let slots: Vec<Rc<Slot>> = fleet.clients.clone().map(|client| Rc::new(Slot::new(client))).collect();
+            let tasks = slots.iter().map(|slot| tokio::task::spawn_local(client::run(wire.clone(), slot.clone()))).collect();
+            Wires { first: fleet.clients.start, slots, tasks }
+        });
+        Self { fleets: wires.collect(), completions: completions.clone(), counts, serial: Cell::new(0) }
+    }
+
+    /// Connects every client that keeps its connection, a bounded number at a time, and returns how many could not.
+    pub async fn warm_up(&self) -> usize {
+        const AT_ONCE: usize = 128;
+        let mut failed = 0;
+        let slots: Vec<&Rc<Slot>> = self.fleets.iter().flat_map(|fleet| &fleet.slots).collect();
+        for batch in slots.chunks(AT_ONCE) {
+            batch.iter().for_each(|slot| slot.warm_up());
+            for slot in batch {
+                failed += usize::from(!slot.warmed().await);
+            }
+        }
+        failed
+    }
+
+    /// Puts an attempt on the wire of its client. A client has one attempt on the wire at a time.
+    pub fn send(&self, send: Send) {
+        let serial = self.serial.get() + 1;
+        self.serial.set(serial);
+        if let Some(slot) = self.slot(send.operation.fleet, send.client) {
+            slot.send(serial, send);
+        }
+    }
+
+    /// Gives the client's attempt up and closes its connection. Its completion, if it comes, is ignored.
+    pub fn cancel(&self, fleet: u16, client: u32) {
+        if let Some(slot) = self.slot(fleet, client) {
+            slot.cancel();
+        }
+    }
+
+    /// The next attempt that ended and was not given up.
+    pub fn next(&self) -> Option<Completion> {
+        loop {
+            let completion = self.completions.pop()?;
+            let slot = self.slot(completion.fleet, completion.client)?;
+            if slot.settle(completion.serial) {
+                return Some(completion);
+            }
+        }
+    }
+
+    /// Returns once an attempt has ended.
+    pub async fn ready(&self) {
+        std::future::poll_fn(|cx| self.completions.poll_ready(cx)).await;
+    }
+
+    /// What happened to connections so far.
+    pub fn counts(&self) -> WireCounts {
+        self.counts.get()
+    }
+
+    fn slot(&self, fleet: u16, client: u32) -> Option<&Rc<Slot>> {
+        let wires = self.fleets.get(usize::from(fleet))?;
+        wires.slots.get(usize::try_from(client.checked_sub(wires.first)?).ok()?)
+    }
+}
+
+impl Drop for Transport {
+    fn drop(&mut self) {
+        self.fleets.iter().flat_map(|fleet| &fleet.tasks).for_each(tokio::task::JoinHandle::abort);
+    }
+}
+
+/// Why an attempt ended without a whole response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Broken {
+    Connect,
+    Reset,
+    Malformed,
+}
+
+impl From<Broken> for AttemptOutcome {
+    fn from(broken: Broken) -> Self {
+        match broken {
+            Broken::Connect => Self::Connect,
+            Broken::Reset => Self::Reset,
+            Broken::Malformed => Self::Malformed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! Requests: everything that does not change is built once, per fleet and route.
+
+use crate::config::Table;
+use crate::fleet::Send;
+use crate::plan::target::SecretSource;
+use crate::plan::{HeaderValue as PlanValue, Plan, Route, Success, TargetConfig};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use hyper::{Method, Request, Uri};
+
+const ATTEMPT: HeaderName = HeaderName::from_static("x-stormwake-attempt");
+const ENQUEUED_AT: HeaderName = HeaderName::from_static("x-stormwake-enqueued-at");
+const FLEET: HeaderName = HeaderName::from_static("x-stormwake-fleet");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const PRIORITY: HeaderName = HeaderName::from_static("priority");
+
+/// Why the plan's requests cannot be built. Never holds a header's value.
+#[derive(Debug, thiserror::Error)]
+pub enum HeaderError {
+    /// A secret that is not there.
+    #[error("header `{header}`: {problem}")]
+    Secret {
+        /// The header.
+        header: String,
+        /// Which source, and what is wrong with it.
+        problem: String,
+    },
+    /// A name or value that HTTP does not allow.
+    #[error("`{what}` cannot be sent: it holds characters that HTTP does not allow there")]
+    Illegal {
+        /// The header, method or path.
+        what: String,
+    },
+}
+
+/// The requests of a run.
+///
+/// Beside the plan's own headers each carries: `Host` of the real target; `Idempotency-Key` (32 hexadecimal digits,
+/// which also key the dice of proxy and built-in target); `X-Stormwake-Attempt` (1 for the first attempt);
+/// `X-Stormwake-Enqueued-At` (when the operation was enqueued, in milliseconds since 1970 UTC, so that a service with
+/// another clock can judge its age); `X-Stormwake-Fleet`; and `Priority` where the fleet has one.
+pub struct Requests {
+    /// By fleet, then by route.
+    templates: Vec<Vec<Template>>,
+    success: Success,
+    /// The wall clock at the run's start, in milliseconds since 1970. Set when it starts.
+    start_millis: std::sync::atomic::AtomicI64,
+}
+
+struct Template {
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Requests {
+    /// Builds what does not change. Reads secrets from the environment and from files, once. `host` is the real
+    /// target's, with its port where that is not the scheme's; `path` is the URL's path and query.
+    ///
+    /// # Errors
+    /// A secret that is not there; a text that HTTP does not allow.
+    pub fn new(plan: &Plan, host: &str, path: &str) -> Result<Self, HeaderError> {
+        let target = &plan.target;
+        let common = headers_of(&target.headers)?;
+        let templates = plan.fleets.iter().map(|fleet| {
+            let own = fleet_headers(&fleet.name, fleet.config.priority.as_deref())?;
+            if target.routes.is_empty() {
+                return Ok(vec![Template::new(target, None, path, host, &common, &own)?]);
+            }
+            target.routes.iter().map(|route| Template::new(target, Some(route), path, host, &common, &own)).collect()
+        });
+        Ok(Self {
+            templates: templates.collect::<Result<_, HeaderError>>()?,
+            success: target.success.clone(),
+            start_millis: std::sync::atomic::AtomicI64::new(0),
+        })
+    }
+
+    /// The weights of the routes; one of 1 where the plan has none.
+    pub fn weights(target: &TargetConfig) -> Vec<f64> {
+        if target.routes.is_empty() { vec![1.0] } else { target.routes.iter().map(|route| route.weight).collect() }
+    }
+
+    /// Sets the wall clock at the run's start, in milliseconds since 1970 UTC.
+    pub fn start_at(&self, millis: i64) {
+        self.start_millis.store(millis, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// What counts as success.
+    pub fn success(&self) -> &Success {
+        &self.success
+    }
+
+    /// The request of one attempt.
+    pub fn build(&self, send: &Send) -> Request<Full<Bytes>> {
+        let routes = &self.templates[usize::from(send.operation.fleet)];
+        let template = &routes[usize::from(send.route).min(routes.len() - 1)];
+        let mut request = Request::new(Full::new(template.body.clone()));
+        *request.method_mut() = template.method.clone();
+        *request.uri_mut() = template.uri.clone();
+        let headers = request.headers_mut();
+        headers.clone_from(&template.headers);
+        let start = self.start_millis.load(std::sync::atomic::Ordering::Relaxed);
+        let enqueued = start.saturating_add_unsigned(send.enqueued_at.as_millis());
+        headers.insert(IDEMPOTENCY_KEY, hexadecimal(send.idempotency_key));
+        headers.insert(ATTEMPT, HeaderValue::from(send.attempt));
+        headers.insert(ENQUEUED_AT, HeaderValue::from(enqueued));
+        request
+    }
+}
+
+impl Template {
+    fn new(
+        target: &TargetConfig,
+        route: Option<&Route>,
+        path: &str,
+        host: &str,
+        common: &HeaderMap,
+        own: &HeaderMap,
+    ) -> Result<Self, HeaderError> {
+        let method = route.and_then(|r| r.method.as_ref()).unwrap_or(&target.method);
+        let path = route.map_or(path, |r| r.path.value.as_str());
+        let path = if path.starts_with('/') { path.to_string() } else { format!("/{path}") };
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, HeaderValue::from_str(host).map_err(|_| illegal(host))?);
+        headers.insert(USER_AGENT, HeaderValue::from_static(concat!("stormwake/", env!("CARGO_PKG_VERSION"))));
+        headers.extend(common.clone());
+        if let Some(route) = route {
+            headers.extend(headers_of(&route.headers)?);
+        }
+        headers.extend(own.clone());
+        let body = route.and_then(|r| r.body.as_ref()).unwrap_or(&target.body);
+        Ok(Self {
+            method: Method::from_bytes(method.value.as_bytes()).map_err(|_| illegal(&method.value))?,
+            uri: path.parse().map_err(|_| illegal(&path))?,
+            headers,
+            body: Bytes::from(body.clone()),
+        })
+    }
+}
+
+/// 32 digits.
+fn hexadecimal(key: u128) -> HeaderValue {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits: [u8; 32] = std::array::from_fn(|i| DIGITS[(key >> (124 - 4 * i)) as usize & 15]);
+    HeaderValue::from_bytes(&digits).expect("digits are legal")
+}
+
+fn illegal(what: &str) -> HeaderError {
+    HeaderError::Illegal { what: what.to_string() }
+}
+
+fn fleet_headers(name: &str, priority: Option<&str>) -> Result<HeaderMap, HeaderError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(FLEET, HeaderValue::from_str(name).map_err(|_| illegal(name))?);
+    if let Some(priority) = priority {
+        headers.insert(PRIORITY, HeaderValue::from_str(priority).map_err(|_| illegal(priority))?);
+    }
+    Ok(headers)
+}
+
+fn headers_of(table: &Table<PlanValue>) -> Result<HeaderMap, HeaderError> {
+    let mut headers = HeaderMap::new();
+    for entry in &table.0 {
+        let name = HeaderName::from_bytes(entry.name.as_bytes()).map_err(|_| illegal(&entry.name))?;
+        let (text, secret) = match &entry.value {
+            PlanValue::Plain(text) => (text.clone(), false),
+            PlanValue::Secret(source) => (read_secret(&entry.name, source)?, true),
+        };
+        // The name, not the value: that may be a secret.
+        let mut value = HeaderValue::from_str(&text).map_err(|_| illegal(&entry.name))?;
+        value.set_sensitive(secret);
+        headers.append(name, value);
+    }
+    Ok(headers)
+}
+
+fn read_secret(header: &str, source: &SecretSource) -> Result<String, HeaderError> {
+    let wrong = |problem| HeaderError::Secret { header: header.to_string(), problem };
+    if let Some(name) = &source.from_env {
+        return std::env::var(name).map_err(|_| wrong(format!("the environment variable `{name}` is not set (or not text)")));
+    }
+    let path = source.from_file.as_deref().unwrap_or_default();
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("`{path}` cannot be read: {error}")))?;
+    Ok(text.strip_suffix('\n').map(|t| t.strip_suffix('\r').unwrap_or(t)).unwrap_or(&text).to_string())
+}

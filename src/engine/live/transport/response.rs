@@ -1,0 +1,134 @@
+//! From a response to an outcome: what counts as success, how much of a body is read, what the server hints.
+
+use super::Broken;
+use super::line::Line;
+use crate::engine::live::clock::Clock;
+use crate::event::AttemptOutcome;
+use crate::plan::Success;
+use crate::policy::hint::parse_retry_after;
+use crate::time::{Span, Timestamp};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::RETRY_AFTER;
+use hyper::{Request, Response};
+
+/// The most bytes of a body that are read; a longer one is malformed.
+pub const BODY_LIMIT: u64 = 1024 * 1024;
+
+/// How an attempt ended, and whether its connection can carry another.
+pub struct Answer {
+    pub outcome: AttemptOutcome,
+    pub hint: Option<Span>,
+    pub reusable: bool,
+}
+
+impl Answer {
+    pub fn broken(why: Broken) -> Self {
+        Self { outcome: why.into(), hint: None, reusable: false }
+    }
+}
+
+fn judge(expected: &Success, status: u16, contains: bool, took: Span) -> AttemptOutcome {
+    if !expected.accepts(status) {
+        AttemptOutcome::Status(status)
+    } else if !contains || expected.within.is_some_and(|within| took > within) {
+        AttemptOutcome::Unexpected
+    } else {
+        AttemptOutcome::Success
+    }
+}
+
+/// Sends the request, reads the whole response, judges it.
+pub async fn read(
+    line: &mut Line,
+    request: Request<Full<Bytes>>,
+    expected: &Success,
+    clock: &dyn Clock,
+    sent: Timestamp,
+) -> Result<Answer, Broken> {
+    let response = line.exchange(request).await?;
+    let status = response.status().as_u16();
+    let hint = hint_of(&response, clock);
+    let mut body = response.into_body();
+    let mut search = expected.body_contains.as_deref().filter(|text| !text.is_empty()).map(Search::new);
+    let mut bytes = 0u64;
+    while let Some(piece) = line.piece(&mut body).await? {
+        bytes += piece.len() as u64;
+        if bytes > BODY_LIMIT {
+            return Err(Broken::Malformed);
+        }
+        if let Some(search) = &mut search {
+            search.feed(&piece);
+        }
+    }
+    let contains = search.is_none_or(|search| search.found);
+    let outcome = judge(expected, status, contains, clock.now().since(sent));
+    Ok(Answer { outcome, hint, reusable: true })
+}
+
+fn hint_of<B>(response: &Response<B>, clock: &dyn Clock) -> Option<Span> {
+    let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
+    parse_retry_after(text, clock.wall())
+}
+
+/// Looks for a text in a stream, across the borders of its pieces.
+struct Search<'a> {
+    wanted: &'a [u8],
+    tail: Vec<u8>,
+    found: bool,
+}
+
+impl<'a> Search<'a> {
+    fn new(wanted: &'a str) -> Self {
+        Self { wanted: wanted.as_bytes(), tail: Vec::new(), found: false }
+    }
+
+    fn feed(&mut self, piece: &[u8]) {
+        if self.found {
+            return;
+        }
+        self.tail.extend_from_slice(piece);
+        self.found = self.tail.windows(self.wanted.len()).any(|window| window == self.wanted);
+        let keep = self.tail.len().min(self.wanted.len() - 1);
+        self.tail.drain(..self.tail.len() - keep);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::StatusSet;
+
+    #[test]
+    fn statuses_bodies_and_times_are_judged_in_that_order() {
+        let e = Success {
+            status: vec![StatusSet::Class(2), StatusSet::One(304)],
+            body_contains: Some("ok".into()),
+            within: Some(Span::from_millis(10)),
+        };
+        let judge = |e, status, contains, millis| judge(e, status, contains, Span::from_millis(millis));
+        assert_eq!(judge(&e, 204, true, 10), AttemptOutcome::Success);
+        assert_eq!(judge(&e, 304, true, 1), AttemptOutcome::Success);
+        assert_eq!(judge(&e, 301, true, 1), AttemptOutcome::Status(301));
+        assert_eq!(judge(&e, 503, false, 99), AttemptOutcome::Status(503));
+        assert_eq!(judge(&e, 200, false, 1), AttemptOutcome::Unexpected);
+        assert_eq!(judge(&e, 200, true, 11), AttemptOutcome::Unexpected);
+    }
+
+    #[test]
+    fn a_text_is_found_across_pieces() {
+        for (pieces, found) in [
+            (vec!["needle"], true),
+            (vec!["xxnee", "dlexx"], true),
+            (vec!["n", "e", "e", "d", "l", "e"], true),
+            (vec!["nee", "x", "dle"], false),
+            (vec!["needl"], false),
+            (vec![], false),
+        ] {
+            let mut search = Search::new("needle");
+            pieces.iter().for_each(|piece| search.feed(piece.as_bytes()));
+            assert_eq!(search.found, found, "{pieces:?}");
+            assert!(search.tail.len() < 6);
+        }
+    }
+}
