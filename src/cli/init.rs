@@ -80,7 +80,11 @@ pub fn run(args: Args) -> Code {
 fn write(file: &Path, text: &str, force: bool) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true);
-    if force { options.create(true).truncate(true) } else { options.create_new(true) };
+    if force {
+        options.create(true).truncate(true)
+    } else {
+        options.create_new(true)
+    };
     options.open(file)?.write_all(text.as_bytes())
 }
 

@@ -78,7 +78,7 @@ impl Problems {
 /// The candidate that `word` was probably meant to be, if any is near enough.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: String = word.chars().take(64).collect::<String>().to_lowercase().replace('-', "_");
-    let allowed = (word.chars().count() / 3).clamp(1, 4);
+    let allowed = word.chars().count().div_ceil(3).clamp(1, 4);
     candidates
         .into_iter()
         .map(|c| (strsim::damerau_levenshtein(&word, &c.to_lowercase().replace('-', "_")), c))

@@ -346,3 +346,33 @@ impl Read for Share {
         Shape::Text { what: "a share", pattern: r"^[0-9]+(\.[0-9]+)?%$", examples: &["10%"] }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Node {
+        Node { value: Value::Text(text.into()), place: Place { line: 3, column: 4, ..Place::default() } }
+    }
+
+    #[test]
+    fn a_lenient_value_reports_and_goes_on() {
+        let mut problems = Problems::default();
+        let read = Vec::<Lenient<Span>>::read(
+            &Node { value: Value::List(vec![text("1s"), text("soon"), text("2s")]), place: Place::default() },
+            &mut problems,
+        );
+        let kept: Vec<Option<Span>> = read.unwrap().into_iter().map(|lenient| lenient.0).collect();
+        assert_eq!(kept, [Some(Span::from_secs(1)), None, Some(Span::from_secs(2))]);
+        assert_eq!(problems.error_count(), 1);
+    }
+
+    #[test]
+    fn a_place_is_found_by_its_path_or_the_nearest_above() {
+        let key = |name: &str| Key { name: name.into(), place: Place::default() };
+        let list = Node { value: Value::List(vec![text("x")]), place: Place { line: 2, ..Place::default() } };
+        let root = Node { value: Value::Map(vec![(key("a"), list)]), place: Place { line: 1, ..Place::default() } };
+        let line = |path: &[&str]| root.place_of(path).line;
+        assert_eq!((line(&["a", "0"]), line(&["a", "7"]), line(&["b", "c"]), line(&[])), (3, 2, 1, 1));
+    }
+}

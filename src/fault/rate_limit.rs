@@ -1,9 +1,9 @@
 //! Requests above a rate are refused.
 
 use super::Effect;
+use crate::pace::Pacer;
 use crate::record;
-use crate::time::{Rate, Span, Timestamp};
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::time::{Rate, Span};
 
 record! {
     /// Requests above a rate are answered with 429 (a token bucket).
@@ -27,41 +27,15 @@ impl RateLimit {
     }
 
     /// The bucket of this limit, full.
-    pub(super) fn bucket(&self) -> Bucket {
-        Bucket::new(self.rate, self.burst)
-    }
-}
-
-/// A token bucket that shards share without a lock. Kept as the moment from which the bucket would be full again
-/// (the generic cell rate algorithm), which is one number and so one atomic.
-#[derive(Debug)]
-pub(super) struct Bucket {
-    interval: u64,
-    tolerance: u64,
-    full_at: AtomicU64,
-}
-
-impl Bucket {
-    fn new(rate: Rate, burst: u32) -> Self {
-        let interval = rate.interval().0;
-        let tolerance = interval.saturating_mul(u64::from(burst.max(1) - 1));
-        Self { interval, tolerance, full_at: AtomicU64::new(0) }
-    }
-
-    /// Takes a token, if there is one. At a rate of zero there never is.
-    pub(super) fn take(&self, now: Timestamp) -> bool {
-        let next = |full_at: u64| {
-            let from = full_at.max(now.0);
-            let allowed = from - now.0 <= self.tolerance && self.interval != u64::MAX;
-            allowed.then(|| from.saturating_add(self.interval))
-        };
-        self.full_at.try_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+    pub(super) fn bucket(&self) -> Pacer {
+        Pacer::new(self.rate, self.burst)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Timestamp;
 
     fn limit(rate: f64, burst: u32) -> RateLimit {
         RateLimit { rate: Rate::per_second(rate).unwrap(), burst, retry_after: Some(Span::from_secs(3)) }

@@ -1,8 +1,8 @@
 //! The timeline: which faults act when, and the phases that they cut a run into.
 
-use super::rate_limit::Bucket;
 use super::{Active, Fault};
 use crate::config::Place;
+use crate::pace::Pacer;
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ pub(super) struct Shared {
     pub(super) steps: Vec<Step>,
     pub(super) seed: u64,
     /// By step; only rate limits have one.
-    pub(super) buckets: Vec<Option<Bucket>>,
+    pub(super) buckets: Vec<Option<Pacer>>,
 }
 
 impl Timeline {

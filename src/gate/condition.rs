@@ -61,6 +61,17 @@ impl Operator {
             Self::Exactly => observed == bound,
         }
     }
+
+    /// As a plan writes it.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Self::AtMost => "<=",
+            Self::Below => "<",
+            Self::AtLeast => ">=",
+            Self::Above => ">",
+            Self::Exactly => "==",
+        }
+    }
 }
 
 impl Condition {

@@ -1,11 +1,25 @@
 //! Windows to findings to a verdict.
+//!
+//! Owns what a run means: its [`Baseline`], whether it is healthy at a moment ([`health`]), its recovery class
+//! ([`recovery`]), its gates ([`findings`]), the outcome ([`judge`]), and when it is stopped before its end
+//! ([`Stops`]). Leaves to others: how figures are made (`metrics`), and how a verdict is written down (`report`).
 
+pub mod baseline;
 pub mod condition;
 pub mod config;
+pub mod findings;
+pub mod health;
+pub mod recovery;
+#[cfg(test)]
+mod scenario;
+pub mod stop;
+pub mod trend;
 pub mod verdict;
 
+pub use baseline::Baseline;
 pub use condition::{Bound, Comparison, Condition, Operator};
 pub use config::{Class, Expect, GateConfig, RecoveryConfig, SteadyState, StopConfig};
-pub use verdict::{Baseline, Finding, FindingStatus, Judgement, Outcome, Recovery, Verdict, judge};
-pub mod stop;
+pub use findings::{Finding, Status};
+pub use recovery::Recovery;
 pub use stop::Stops;
+pub use verdict::{Judgement, Outcome, Verdict, judge};

@@ -198,7 +198,11 @@ mod tests {
         assert_eq!(figure(Figure::P99, &windows[1..], None, Span::from_secs(1)), None, "nothing succeeded with a latency");
         assert_eq!(figure(Figure::LagP99, &windows, None, Span::from_secs(1)), None);
         let held = Window { all: Counts { backlog: 3, ..Counts::default() }, ..Window::default() };
-        assert_eq!(figure(Figure::Goodput, std::slice::from_ref(&held), None, Span::from_secs(1)), Some(0.0), "held, and nothing came of it");
+        assert_eq!(
+            figure(Figure::Goodput, std::slice::from_ref(&held), None, Span::from_secs(1)),
+            Some(0.0),
+            "held, and nothing came of it"
+        );
         assert_eq!(figure(Figure::RetryShare, &[held], None, Span::from_secs(1)), None);
     }
 }

@@ -227,3 +227,56 @@ pub fn sockets(plan: &Plan) -> Sockets {
     let clients: u64 = plan.fleets.iter().map(|fleet| u64::from(fleet.config.clients)).sum();
     Sockets { clients, proxy: 2 * clients, target: if plan.target.service.is_some() { clients } else { 0 } }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Node, Problems, Read, Source as TextSource};
+    use crate::plan::yaml;
+
+    fn read<T: Read>(text: &str) -> T {
+        let mut problems = Problems::default();
+        let root: Node = yaml::parse(text, TextSource::File, &mut problems).unwrap().root;
+        T::read(&root, &mut problems).unwrap_or_else(|| panic!("{text}: {problems:?}"))
+    }
+
+    #[test]
+    fn capacity_is_the_narrowest_limit() {
+        for (text, want) in [
+            ("{ servers: 6, service_time: 10ms }", Some(600.0)),
+            ("{ servers: unlimited, service_time: 10ms }", None),
+            ("{ servers: 10, service_time: { uniform: { from: 60ms, to: 90ms } } }", Some(10.0 / 0.075)),
+            ("{ servers: unlimited, service_time: 0, limiter: { token_bucket: { rate: 50/s } } }", Some(50.0)),
+            ("{ servers: 6, service_time: 10ms, limiter: { sliding_log: { limit: 100, window: 2s } } }", Some(50.0)),
+            ("{ servers: 1, service_time: { exponential: { mean: 20ms } } }", Some(50.0)),
+        ] {
+            let service: ServiceConfig = read(text);
+            match (capacity(&service), want) {
+                (Some(got), Some(want)) => assert!((got - want).abs() < 1e-6, "{text}: {got}"),
+                (got, want) => assert_eq!(got, want, "{text}"),
+            }
+        }
+        // A lognormal with p50 40 ms and p99 180 ms: sigma 0.6465, mean 40 · exp(sigma²/2) = 49.3 ms.
+        let mean = mean_service_time(&read("{ p50: 40ms, p99: 180ms }"));
+        assert!((mean - 0.0493).abs() < 1e-4, "{mean}");
+    }
+
+    #[test]
+    fn worst_attempts_follow_the_tightest_limit() {
+        for (text, want) in [
+            ("{ attempts: 4, timeout: 1s }", WorstAttempts::AtMost(4.0)),
+            ("{ attempts: 40, timeout: 1s, deadline: 10s, backoff: { fixed: { delay: 1s } } }", WorstAttempts::AtMost(11.0)),
+            (
+                "{ attempts: unlimited, timeout: 1s, max_elapsed: 10s, backoff: { fixed: { delay: 2s } } }",
+                WorstAttempts::AtMost(6.0),
+            ),
+            ("{ attempts: unlimited, timeout: 1s, deadline: 10s }", WorstAttempts::Unbounded),
+            (
+                "{ attempts: unlimited, timeout: 1s, deadline: 31s, backoff: { exponential: { base: 1s } } }",
+                WorstAttempts::AtMost(6.0),
+            ),
+        ] {
+            assert_eq!(worst_attempts(&read(text)), want, "{text}");
+        }
+    }
+}

@@ -99,7 +99,10 @@ mod tests {
             Value::Text(text) => format!("{text:?}"),
             Value::List(items) => format!("[{}]", items.iter().map(values).collect::<Vec<_>>().join(",")),
             Value::Map(entries) => {
-                format!("{{{}}}", entries.iter().map(|(k, v)| format!("{:?}:{}", k.name, values(v))).collect::<Vec<_>>().join(","))
+                format!(
+                    "{{{}}}",
+                    entries.iter().map(|(k, v)| format!("{:?}:{}", k.name, values(v))).collect::<Vec<_>>().join(",")
+                )
             }
         }
     }

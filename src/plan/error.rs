@@ -42,7 +42,10 @@ const MAX_WIDTH: usize = 110;
 
 impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Where there are errors, warnings would only hide them.
+        let errors_only = self.problems.any_error();
         let mut shown: Vec<&Problem> = self.problems.sorted();
+        shown.retain(|problem| !errors_only || problem.severity == Severity::Error);
         // An alias repeats the same text, and so the same problem.
         shown.dedup_by(|a, b| a.place == b.place && a.message == b.message);
         let more = shown.len().saturating_sub(MAX_SHOWN);
@@ -136,8 +139,7 @@ fn plain(c: char) -> char {
 
 /// Control characters, and those that reorder or hide text.
 fn unsafe_to_show(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// A text that cannot harm a terminal, of bounded length.

@@ -1,6 +1,6 @@
 //! A fleet as written: its settings, and a policy by name or spelled out.
 
-use crate::config::{At, Field, Node, Problems, Read, Shape, Value};
+use crate::config::{At, Field, Key, Node, Place, Problems, Read, Shape, Value, closest};
 use crate::fleet::FleetConfig;
 use crate::policy::Policy;
 
@@ -40,11 +40,11 @@ impl Read for RawFleet {
             problems.error(node.place, format!("expected a map, found {}", node.kind()));
             return None;
         };
-        let (policy, rest): (Vec<_>, Vec<_>) = entries.iter().cloned().partition(|(key, _)| key.name == "policy");
+        let (policy, mut rest): (Vec<_>, Vec<_>) = entries.iter().cloned().partition(|(key, _)| key.name == "policy");
         let policy = match policy.first() {
             Some((_, node)) => At::<PolicyRef>::read(node, problems),
             None => {
-                problems.error(node.place, "`policy` is missing: expected the name of a policy, or a policy spelled out");
+                missing_policy(node.place, &mut rest, problems);
                 None
             }
         };
@@ -57,5 +57,16 @@ impl Read for RawFleet {
         let doc_of = "How its clients retry: the name of a policy, or a policy spelled out.".to_string();
         fields.insert(0, Field { name: "policy", doc: doc_of, required: true, shape: PolicyRef::shape() });
         Shape::Record { doc, fields }
+    }
+}
+
+/// Reports that `policy` is missing, or the key that was meant to be it.
+fn missing_policy(place: Place, rest: &mut Vec<(Key, Node)>, problems: &mut Problems) {
+    match rest.iter().position(|(key, _)| closest(&key.name, ["policy"]).is_some()) {
+        Some(index) => {
+            let (key, _) = rest.remove(index);
+            problems.error_with_hint(key.place, format!("unknown key `{}`", key.name), "did you mean `policy`?");
+        }
+        None => problems.error(place, "`policy` is missing: expected the name of a policy, or a policy spelled out"),
     }
 }

@@ -19,11 +19,14 @@ pub use raw::RawPlan;
 pub use target::{HeaderValue, Route, StatusSet, Success, TargetConfig};
 pub use url::{Scheme, TargetUrl};
 
+#[cfg(test)]
+mod tests;
+
 use crate::fault::Step;
 use crate::fleet::FleetConfig;
 use crate::gate::{Expect, GateConfig, RecoveryConfig, SteadyState, StopConfig};
 use crate::policy::Policy;
-use crate::time::Span;
+use crate::time::{Span, Timestamp};
 
 /// A plan that can be run: every name resolved, every number within bounds.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,4 +68,13 @@ pub struct Fleet {
     pub policy: Policy,
     /// The rest.
     pub config: FleetConfig,
+}
+
+impl Plan {
+    /// The stretch of `steady_state.for` before the first fault; none where the plan has no steady state or no fault.
+    pub fn baseline(&self) -> Option<(Timestamp, Timestamp)> {
+        let first = self.timeline.iter().map(|step| step.from).min()?;
+        let steady = self.steady_state.as_ref()?;
+        Some((first - steady.r#for, first))
+    }
 }

@@ -156,7 +156,8 @@ fn item_name(item: &Node) -> Option<&str> {
 }
 
 fn no_such(parent: &str, name: &str, names: &[&str]) -> (String, String) {
-    let hint = match closest(name, names.iter().copied()) {
+    let index = name.parse::<u64>().is_ok();
+    let hint = match closest(name, names.iter().copied()).filter(|_| !index) {
         Some(near) => format!("did you mean `{near}`?"),
         None if names.is_empty() => "it is empty".to_string(),
         None => format!("it has: {}", names.join(", ")),

@@ -157,11 +157,7 @@ impl Read for TargetUrl {
         read_text(node, problems, Self::parse)
     }
     fn shape() -> Shape {
-        Shape::Text {
-            what: "a URL",
-            pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^@#\\s]+$",
-            examples: &["http://127.0.0.1:8080/charge"],
-        }
+        Shape::Text { what: "a URL", pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^@#\\s]+$", examples: &["http://127.0.0.1:8080/charge"] }
     }
 }
 
@@ -213,7 +209,9 @@ mod tests {
 
     #[test]
     fn loopback_by_spelling() {
-        for (text, is) in [("http://localhost/", true), ("http://127.9.9.9/", true), ("http://[::1]/", true), ("http://h/", false)] {
+        for (text, is) in
+            [("http://localhost/", true), ("http://127.9.9.9/", true), ("http://[::1]/", true), ("http://h/", false)]
+        {
             assert_eq!(TargetUrl::parse(text).unwrap().is_loopback(), is, "{text}");
         }
     }

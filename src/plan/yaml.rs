@@ -289,7 +289,8 @@ fn explain(error: &Error, text: &str, place: Place) -> (String, Option<String>) 
             let message = formatter.format_message(error).into_owned();
             let message = message.strip_prefix("invalid YAML: ").unwrap_or(&message).to_string();
             let line = text.lines().nth(place.line.saturating_sub(1) as usize).unwrap_or_default();
-            (format!("this is not YAML: {}", crop_message(&message)), hint_for_line(line))
+            let hint = if message.contains("tab") { hint_for_line("\t") } else { hint_for_line(line) };
+            (format!("this is not YAML: {}", crop_message(&message)), hint)
         }
     }
 }
@@ -306,9 +307,9 @@ fn explain_breach(breach: &BudgetBreach) -> (String, Option<String>) {
         BudgetBreach::Aliases { .. } | BudgetBreach::AliasAnchorRatio { .. } | BudgetBreach::MergeKeys { .. } => {
             too_much(format!("too many aliases: they may repeat {MAX_REPEATED} values"))
         }
-        BudgetBreach::Anchors { .. }
-        | BudgetBreach::RecordedAnchorEvents { .. }
-        | BudgetBreach::RecordedAnchorBytes { .. } => too_much("too much is anchored".to_string()),
+        BudgetBreach::Anchors { .. } | BudgetBreach::RecordedAnchorEvents { .. } | BudgetBreach::RecordedAnchorBytes { .. } => {
+            too_much("too much is anchored".to_string())
+        }
         BudgetBreach::ScalarBytes { .. } => too_much(format!("too much text: {MAX_TEXT} bytes are allowed")),
         _ => too_much(format!("too many values: {MAX_NODES} are allowed")),
     }

@@ -218,7 +218,7 @@ pub fn millis(x: Option<f64>) -> String {
 pub fn clock(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds}s"),
-        60..3600 if seconds % 60 == 0 => format!("{}m", seconds / 60),
+        60..3600 if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
         60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
         _ if seconds % 3600 < 60 => format!("{}h", seconds / 3600),
         _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
@@ -235,7 +235,7 @@ pub fn count(n: u64) -> String {
     let text = n.to_string();
     let mut out = String::with_capacity(text.len() + text.len() / 3);
     for (index, c) in text.chars().enumerate() {
-        if index > 0 && (text.len() - index) % 3 == 0 {
+        if index > 0 && (text.len() - index).is_multiple_of(3) {
             out.push(',');
         }
         out.push(c);

@@ -1,7 +1,7 @@
 //! A plan as text: what it is, its timeline drawn, the load it can make, and what arithmetic says of it.
 
-use crate::plan::{Loaded, Plan};
 use crate::plan::arithmetic::{self, Offered, WorstAttempts, WorstLoad};
+use crate::plan::{Loaded, Plan};
 use crate::service::config::{Servers, ServiceTime};
 use crate::time::{Span, Timestamp};
 use std::fmt::Write as _;
@@ -15,11 +15,11 @@ const MOST_WIDTH: usize = 120;
 pub fn check(plan: &Plan, width: usize) -> String {
     let width = width.clamp(LEAST_WIDTH, MOST_WIDTH);
     let mut out = String::new();
-    summary(&mut out, plan);
+    summary(&mut out, plan, width);
     out.push('\n');
     out.push_str(&timeline(plan, width));
     out.push('\n');
-    worst(&mut out, &arithmetic::worst_load(plan));
+    worst(&mut out, &arithmetic::worst_load(plan), width);
     sockets(&mut out, plan);
     rules(&mut out, plan, width);
     out
@@ -39,7 +39,8 @@ pub fn json(loaded: &Loaded) -> serde_json::Value {
         })
     });
     let rules = arithmetic::rules(plan);
-    let rules = rules.iter().map(|rule| serde_json::json!({ "rule": rule.key, "danger": rule.danger, "sentence": rule.sentence }));
+    let rules =
+        rules.iter().map(|rule| serde_json::json!({ "rule": rule.key, "danger": rule.danger, "sentence": rule.sentence }));
     let warnings = loaded.warnings.sorted().into_iter().map(|problem| {
         serde_json::json!({ "line": problem.place.line, "column": problem.place.column, "message": problem.message, "hint": problem.hint })
     });
@@ -57,26 +58,28 @@ pub fn json(loaded: &Loaded) -> serde_json::Value {
     })
 }
 
-fn summary(out: &mut String, plan: &Plan) {
+fn summary(out: &mut String, plan: &Plan, width: usize) {
     let faults = match plan.timeline.len() {
         1 => "1 fault".to_string(),
         n => format!("{n} faults"),
     };
-    let _ = writeln!(out, "{}: {} in full, {faults}, seed {}", plan.name, plan.length, plan.seed);
-    let _ = writeln!(out, "  target   {}", target(plan));
+    put(out, "", &format!("{}: {} in full, {faults}, seed {}", plan.name, plan.length, plan.seed), width);
+    put(out, "  target   ", &target(plan), width);
     for fleet in &plan.fleets {
         let policy = if fleet.policy_name == "inline" { "its own policy" } else { &fleet.policy_name };
-        let _ = writeln!(
-            out,
-            "  fleet    {}: {} clients, {} ({})",
-            fleet.name,
-            fleet.config.clients,
-            offer(arithmetic::offered(&fleet.config)),
-            policy
-        );
+        let offered = offer(arithmetic::offered(&fleet.config));
+        put(out, "  fleet    ", &format!("{}: {} clients, {offered} ({policy})", fleet.name, fleet.config.clients), width);
     }
     if let Some(expect) = &plan.expect {
-        let _ = writeln!(out, "  expects  {}", expect.class.word());
+        put(out, "  expects  ", expect.class.word(), width);
+    }
+}
+
+/// Writes a text behind a head, wrapped to the width; what follows is indented as deep as the head.
+fn put(out: &mut String, head: &str, text: &str, width: usize) {
+    let indent = head.chars().count();
+    for (n, line) in wrap(text, width.saturating_sub(indent)).into_iter().enumerate() {
+        let _ = if n == 0 { writeln!(out, "{head}{line}") } else { writeln!(out, "{:indent$}{line}", "") };
     }
 }
 
@@ -103,6 +106,7 @@ fn offer(offered: Offered) -> String {
     match offered {
         Offered::Rate(rate) => format!("{} operations/s", number(rate)),
         Offered::Burst(operations) => format!("{} operations at once", number(operations)),
+        Offered::Closed { think: 0.0, .. } => "closed load without a pause".into(),
         Offered::Closed { think, .. } => format!("closed load, {} between operations", Span::from_secs_f64(think)),
     }
 }
@@ -112,12 +116,12 @@ pub fn timeline(plan: &Plan, width: usize) -> String {
     let width = width.clamp(LEAST_WIDTH, MOST_WIDTH);
     let rows = rows(plan);
     let names = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0).clamp(8, 24);
-    let bar = width - names - 4;
+    let bar = width - names - 8;
     let mut out = ruler(plan.length, names, bar);
     for row in &rows {
         let name: String = row.name.chars().take(names).collect();
         let _ = writeln!(out, "  {name:<names$} {}", draw(row, plan.length, bar).trim_end());
-        let _ = writeln!(out, "  {:<names$}   {}", "", row.note);
+        put(&mut out, &" ".repeat(names + 5), &row.note, width);
     }
     out
 }
@@ -135,7 +139,11 @@ fn rows(plan: &Plan) -> Vec<Row> {
     let first = plan.timeline.iter().map(|step| step.from).min().unwrap_or(Timestamp(plan.length.0));
     if let Some(steady) = &plan.steady_state {
         let from = first - steady.r#for;
-        rows.push(Row { name: "baseline".into(), parts: vec![(from, first, '─')], note: format!("{from} to {first}: the baseline") });
+        rows.push(Row {
+            name: "baseline".into(),
+            parts: vec![(from, first, '─')],
+            note: format!("{from} to {first}: the baseline"),
+        });
     }
     for step in &plan.timeline {
         let whom = match &step.fleets {
@@ -182,7 +190,7 @@ fn column(at: Timestamp, length: Span, width: usize) -> usize {
 
 /// Moments above their columns, at a step that leaves them room.
 fn ruler(length: Span, names: usize, width: usize) -> String {
-    let mut line = vec![' '; width + 8];
+    let mut line = vec![' '; width + 5];
     let mut free = 0;
     let mut at = Span::ZERO;
     let step = ruler_step(length, width);
@@ -209,7 +217,7 @@ fn ruler_step(length: Span, width: usize) -> Span {
     fits.unwrap_or(Span::from_secs(6 * 3600))
 }
 
-fn worst(out: &mut String, worst: &WorstLoad) {
+fn worst(out: &mut String, worst: &WorstLoad, width: usize) {
     out.push_str("Worst case, every attempt failing\n");
     for load in &worst.fleets {
         let attempts = match load.attempts {
@@ -221,9 +229,10 @@ fn worst(out: &mut String, worst: &WorstLoad) {
             (Some(total), _) => format!("{} attempts/s", number(total)),
             (None, _) => "as many attempts as the target's speed allows".into(),
         };
-        let _ = writeln!(out, "  {}: {}, {attempts}: {total}", load.fleet, offer(load.offered));
+        put(out, &format!("  {}: ", load.fleet), &format!("{}, {attempts}: {total}", offer(load.offered)), width);
     }
-    let total = worst.attempted.map_or("bounded by the target's speed only".into(), |total| format!("{} attempts/s", number(total)));
+    let total =
+        worst.attempted.map_or("bounded by the target's speed only".into(), |total| format!("{} attempts/s", number(total)));
     let ceiling = worst.ceiling.map_or(String::new(), |ceiling| format!(" (ceiling {}/s)", number(ceiling)));
     let _ = writeln!(out, "  in all: {total}{ceiling}");
 }
@@ -250,9 +259,7 @@ fn rules(out: &mut String, plan: &Plan, width: usize) {
     out.push_str("\nArithmetic\n");
     for rule in rules {
         let mark = if rule.danger { '!' } else { '·' };
-        for (n, line) in wrap(&rule.sentence, width - 4).into_iter().enumerate() {
-            let _ = writeln!(out, "  {} {line}", if n == 0 { mark } else { ' ' });
-        }
+        put(out, &format!("  {mark} "), &rule.sentence, width);
     }
 }
 
@@ -276,4 +283,83 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 /// A number as a person writes it.
 fn number(value: f64) -> String {
     if value >= 100.0 { format!("{value:.0}") } else { format!("{}", (value * 100.0).round() / 100.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Source, load};
+
+    const PLAN: &str = "version: 1
+name: p
+target: { url: 'http://127.0.0.1:1/' }
+fleets:
+  a: { clients: 10, policy: { attempts: 3, timeout: 1s, backoff: { fixed: { delay: 1s } } }, load: { constant: { rate: 10/s } } }
+  b: { clients: 5, policy: { attempts: unlimited, timeout: 1s, deadline: 5s }, load: closed }
+steady_state: { for: 30s }
+timeline:
+  - { at: 60s, for: 60s, name: block, fault: blackhole }
+  - { at: 90s, for: 1ms, name: blink, fault: { latency: { add: 1s } }, fleets: [b] }
+recovery: { after: block, within: 60s, hold: 30s }
+length: 4m
+";
+
+    fn plan_of(text: &str) -> Loaded {
+        load(&Source { file: "p.yaml", text, overrides: &[], env: &|_| None }).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn the_timeline_is_drawn_to_scale() {
+        let plan = plan_of(PLAN).plan;
+        let drawn = timeline(&plan, 64);
+        let lines: Vec<&str> = drawn.lines().collect();
+        // 48 columns for 240 s: five seconds a column.
+        assert_eq!(lines[0], "  timeline 0           1m          2m          3m          4m");
+        assert_eq!(lines[1], "  baseline       ──────");
+        assert_eq!(lines[3], "  block                ████████████");
+        assert_eq!(lines[5], "  blink                      █");
+        assert_eq!(lines[6], "             1m30s to 1m30s1ms (1ms): latency, for b");
+        assert_eq!(lines[7], "  recovery                         ░░░░░░░░░░░░┄┄┄┄┄┄");
+    }
+
+    #[test]
+    fn the_whole_text_fits_its_width_and_says_what_it_must() {
+        for width in [10, 60, 80, 100, 1000] {
+            let text = check(&plan_of(PLAN).plan, width);
+            let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= width.clamp(LEAST_WIDTH, MOST_WIDTH), "{width}: {widest}\n{text}");
+        }
+        let text = check(&plan_of(PLAN).plan, 100);
+        for want in [
+            "p: 4m in full, 2 faults, seed 1",
+            "a: 10 operations/s, 3 attempts each: 30 attempts/s",
+            "b: closed load without a pause, attempts without limit: as many attempts as the target's speed",
+            "in all: bounded by the target's speed only",
+            "45 in this process: 15 of clients, 30 of the proxy",
+            "`a` has no jitter",
+        ] {
+            assert!(text.contains(want), "{want}\n{text}");
+        }
+    }
+
+    #[test]
+    fn rulers_of_any_length_have_room() {
+        for length in ["1s", "7s", "45s", "90s", "17m", "24h"] {
+            let text = format!(
+                "version: 1\ntarget: {{ url: 'http://127.0.0.1:1/' }}\nfleets: {{ a: {{ clients: 1, policy: {{ attempts: 1, timeout: 1s }}, load: closed }} }}\nlength: {length}\n"
+            );
+            let drawn = timeline(&plan_of(&text).plan, 80);
+            let labels = drawn.lines().next().unwrap().split_whitespace().count() - 1;
+            assert!((2..=8).contains(&labels), "{length}: {drawn}");
+        }
+    }
+
+    #[test]
+    fn json_says_the_same() {
+        let json = json(&plan_of(PLAN));
+        assert_eq!(json["length_ms"], 240_000);
+        assert_eq!(json["sockets"]["proxy"], 30);
+        assert_eq!(json["timeline"][1]["to_ms"], 90_001);
+        assert_eq!(json["worst_attempts_per_second"], serde_json::Value::Null);
+    }
 }

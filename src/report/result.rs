@@ -125,8 +125,6 @@ pub struct RunResult {
     pub faults: Vec<FaultResult>,
     /// One for each gate, in the order of the plan.
     pub findings: Vec<FindingResult>,
-    /// How the run's end stands to its backlog.
-    pub backlog: BacklogResult,
     /// How well the load generator kept its times.
     pub generator: Generator,
     /// What the built-in target counted; null for somebody else's.
@@ -176,18 +174,24 @@ pub enum StoppedBy {
 pub struct RecoveryResult {
     /// The class.
     pub class: RecoveryClass,
-    /// The step of the timeline whose end started the clock.
-    pub fault: String,
+    /// The step of the timeline whose end started the clock; null where none took place.
+    pub fault: Option<String>,
     /// End of the fault to the start of the first sustained good stretch, in milliseconds; null where there was none.
     pub recovery_time_ms: Option<f64>,
-    /// First to last window with errors above baseline + 1%, from the fault's start, in milliseconds; null where there was none.
+    /// For how long after the fault's end the run was seen not to have recovered, in milliseconds: the recovery time, if any, is no shorter.
+    pub unrecovered_for_ms: f64,
+    /// First to last window with errors above baseline + 1%, from the fault's start, in milliseconds; null without a baseline.
     pub error_window_ms: Option<f64>,
     /// The error window / the duration of the fault.
     pub error_window_ratio: Option<f64>,
     /// The clause of *healthy* that cleared last; null where none was broken or not all cleared.
     pub last_clause: Option<String>,
     /// Times that health was lost again after recovery: healthy for a hold, then a clause broken for a span.
-    pub relapses: u32,
+    pub relapses: u64,
+    /// How fast the backlog changes at the end, in operations per second; null without evidence.
+    pub backlog_slope: Option<f64>,
+    /// How long after the end the backlog will be back at baseline, in milliseconds; null where it does not fall.
+    pub projected_drain_ms: Option<f64>,
     /// The class in a sentence, with the numbers behind it.
     pub sentence: String,
 }
@@ -229,6 +233,8 @@ pub struct Totals {
     pub errors: Option<f64>,
     /// Attempts per second in the window with the most; null without windows.
     pub peak_attempts: Option<f64>,
+    /// Operations offered and not finished at the end of the last window; null without windows.
+    pub backlog: Option<u64>,
     /// Operation latency from the intended start, of operations that succeeded.
     pub latency: Latency,
     /// Retry share by window: one sample a window with attempts.
@@ -244,14 +250,24 @@ pub struct BaselineResult {
     pub from_ms: u64,
     /// When it ends, in milliseconds since the run began.
     pub to_ms: u64,
+    /// Operations that succeeded / operations that ended, 0 to 1.
+    pub success: Option<f64>,
+    /// Attempts that failed / attempts that ended, 0 to 1.
+    pub errors: Option<f64>,
     /// Operations per second that succeeded within their deadline.
     pub goodput: Option<f64>,
-    /// 99th percentile of operation latency, in milliseconds.
-    pub p99_ms: Option<f64>,
-    /// Share of attempts that failed, 0 to 1.
-    pub errors: Option<f64>,
+    /// Operations per second offered.
+    pub offered: Option<f64>,
+    /// Attempts per second.
+    pub attempts: Option<f64>,
     /// Retries / attempts, 0 to 1.
     pub retry_share: Option<f64>,
+    /// Median operation latency from the intended start, in milliseconds.
+    pub p50_ms: Option<f64>,
+    /// 99th percentile of the same.
+    pub p99_ms: Option<f64>,
+    /// The largest backlog, in operations.
+    pub backlog: Option<f64>,
 }
 
 /// What a fault did.
@@ -281,48 +297,23 @@ pub enum GateStatus {
     Inconclusive,
 }
 
-/// What a figure is counted in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FigureUnit {
-    /// A fraction, 0 to 1.
-    Share,
-    /// Per second.
-    PerSecond,
-    /// Milliseconds.
-    Milliseconds,
-    /// A whole number.
-    Count,
-    /// A factor.
-    Factor,
-}
-
 /// One gate's result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingResult {
-    /// What was asked.
+    /// The gate as text: figure, comparison, stretch.
     pub gate: String,
     /// What came of it.
     pub status: GateStatus,
-    /// The figure, in `unit`; null without evidence.
-    pub observed: Option<f64>,
-    /// What `observed` is counted in.
-    pub unit: FigureUnit,
-    /// What it had to be.
+    /// What was seen, in the form that a plan writes it; where nothing was, why.
+    pub observed: String,
+    /// What was wanted, multiples of the baseline worked out.
     pub wanted: String,
+    /// What was seen as a number in the figure's unit: shares 0 to 1, times in seconds, rates per second; null without evidence.
+    pub value: Option<f64>,
+    /// The bound in the same unit; null where it hangs on a baseline that cannot be used.
+    pub bound: Option<f64>,
     /// The gate's line in the plan; null where it was given on the command line.
     pub line: Option<u32>,
-}
-
-/// How the run's end stands to its backlog.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct BacklogResult {
-    /// Operations offered and not finished at the end of the last window; null without windows.
-    pub at_end: Option<u64>,
-    /// Its slope over the last 10 s after the last fault, by least squares, in operations per second; null with fewer than 3 windows.
-    pub slope: Option<f64>,
-    /// At this slope, how long until none is left, in milliseconds; null where it does not fall.
-    pub projected_drain_ms: Option<f64>,
 }
 
 /// How well the load generator kept its times.
@@ -446,17 +437,6 @@ mod tests {
     }
 
     #[test]
-    fn a_falling_backlog_has_a_drain_and_a_standing_one_has_none() {
-        let mut record = sample::record();
-        assert_eq!(result(&record, &sample::verdict_of_nothing(), &sample::plan()).backlog.projected_drain_ms, None);
-        for (index, window) in record.windows.iter_mut().enumerate() {
-            window.all.backlog = 7_000 - index as u64 * 100;
-        }
-        let backlog = result(&record, &sample::verdict_of_nothing(), &sample::plan()).backlog;
-        assert_eq!(backlog, BacklogResult { at_end: Some(1_100), slope: Some(-100.0), projected_drain_ms: Some(11_000.0) });
-    }
-
-    #[test]
     fn no_evidence_is_null_and_never_zero() {
         let empty = result(&Default::default(), &sample::verdict_of_nothing(), &sample::plan());
         let totals = &empty.totals;
@@ -469,7 +449,7 @@ mod tests {
             totals.peak_attempts,
         ];
         assert_eq!(figures, [None; 6]);
-        assert_eq!((empty.generator.lag_p99_ms, totals.latency.p99_ms, empty.backlog.at_end), (None, None, None));
+        assert_eq!((empty.generator.lag_p99_ms, totals.latency.p99_ms, totals.backlog), (None, None, None));
         assert!(empty.stretches.is_empty() && empty.windows.is_empty());
     }
 }

@@ -4,8 +4,8 @@ use super::result::{Engine, PlanInfo, RunResult, result};
 use crate::config::Place;
 use crate::event::AttemptOutcome;
 use crate::fault::Phase;
-use crate::gate::{Baseline, Class, Finding, FindingStatus, Outcome, Recovery, Verdict};
-use crate::metrics::{Counts, FaultRecord, LimitReached, RunRecord, ServiceCounts, StopReason, Summary, Unit, Window};
+use crate::gate::{Baseline, Class, Finding, Outcome, Recovery, Status, Verdict};
+use crate::metrics::{Counts, FaultRecord, Figure, LimitReached, RunRecord, ServiceCounts, StopReason, Summary, Window};
 use crate::time::{Span, Timestamp};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ fn recovering_at(second: u64) -> Second {
     match second {
         0..15 => steady(),
         15..25 => outage(second - 15),
-        25..33 => Second { attempts: 640, succeeded: 590, failed: 20, latency_ms: 700, backlog: 1_600 - (second - 25) * 190 },
+        25..33 => Second { attempts: 640, succeeded: 590, failed: 10, latency_ms: 700, backlog: 1_600 - (second - 25) * 190 },
         _ => steady(),
     }
 }
@@ -124,6 +124,10 @@ fn record_of(seconds: u64, at_second: fn(u64) -> Second) -> RunRecord {
             Window { start: at(second), fleets: vec![all.clone()], all }
         })
         .collect();
+    let over = |all: &Counts| all.succeeded + all.failed;
+    let held = windows.iter().map(|window| window.all.offered).sum::<u64>()
+        - windows.iter().map(|window| over(&window.all)).sum::<u64>();
+    windows.last_mut().expect("a run has windows").all.unresolved = held;
     let phase =
         |name: &str, from, to, steps: &[usize]| Phase { name: name.into(), from: at(from), to: at(to), steps: steps.into() };
     let phases = vec![phase("steady", 0, 15, &[]), phase("blackhole", 15, 25, &[0]), phase("after blackhole", 25, 60, &[])];
@@ -168,9 +172,9 @@ pub fn plan() -> PlanInfo {
     }
 }
 
-fn finding(gate: &str, wanted: &str, status: FindingStatus, observed: Option<f64>, unit: Unit, line: u32) -> Finding {
+fn finding(gate: &str, wanted: &str, status: Status, observed: &str, value: Option<f64>, line: u32) -> Finding {
     let place = Place { line, ..Place::default() };
-    Finding { gate: gate.into(), status, observed, wanted: wanted.into(), place, unit }
+    Finding { gate: gate.into(), status, observed: observed.into(), wanted: wanted.into(), value, bound: Some(1.0), place }
 }
 
 fn verdict(outcome: Outcome, class: Class, sentence: &str) -> Verdict {
@@ -178,22 +182,30 @@ fn verdict(outcome: Outcome, class: Class, sentence: &str) -> Verdict {
         outcome,
         recovery: Some(Recovery {
             class,
-            fault: "blackhole".into(),
+            fault: Some("blackhole".into()),
             recovery_time: None,
+            unrecovered_for: Span::ZERO,
             error_window: None,
             error_window_ratio: None,
             last_clause: None,
             relapses: 0,
+            backlog_slope: None,
+            projected_drain: None,
             sentence: sentence.into(),
         }),
         baseline: Some(Baseline {
             from: at(5),
             to: at(15),
-            goodput: Some(400.0),
-            p99: Some(0.031),
+            windows: 5..15,
+            success: Some(1.0),
             errors: Some(0.0),
+            goodput: Some(400.0),
+            offered: Some(400.0),
+            attempts: Some(400.0),
             retry_share: Some(0.0),
-            ..Baseline::default()
+            p50: Some(0.021),
+            p99: Some(0.031),
+            backlog: Some(5.0),
         }),
         findings: Vec::new(),
         reasons: Vec::new(),
@@ -208,10 +220,17 @@ pub fn pass() -> RunResult {
     recovery.recovery_time = Some(Span::from_secs(8));
     recovery.error_window = Some(Span::from_secs(18));
     recovery.error_window_ratio = Some(1.8);
-    recovery.last_clause = Some("backlog".into());
+    recovery.last_clause = Some(Figure::Backlog);
     verdict.findings = vec![
-        finding("peak_attempts during recovery", "<= 2.5x baseline", FindingStatus::Pass, Some(640.0), Unit::Rate, 41),
-        finding("success", ">= 70%", FindingStatus::Pass, Some(0.8812), Unit::Share, 42),
+        finding(
+            "peak_attempts <= 2.5x baseline during recovery",
+            "<= 2.5x baseline (1000/s)",
+            Status::Pass,
+            "640/s",
+            Some(640.0),
+            41,
+        ),
+        finding("success >= 70%", ">= 70%", Status::Pass, "89.7%", Some(0.8967), 42),
     ];
     result(&record_of(60, recovering_at), &verdict, &plan())
 }
@@ -224,7 +243,7 @@ pub fn stuck() -> RunResult {
     verdict.recovery.as_mut().unwrap().error_window = Some(Span::from_secs(45));
     verdict.recovery.as_mut().unwrap().error_window_ratio = Some(4.5);
     verdict.reasons = vec![sentence.into(), "the plan expects STUCK".into()];
-    verdict.findings = vec![finding("retry_share during recovery", ">= 70%", FindingStatus::Pass, Some(0.748), Unit::Share, 38)];
+    verdict.findings = vec![finding("retry_share >= 70% during recovery", ">= 70%", Status::Pass, "74.8%", Some(0.748), 38)];
     let plan = PlanInfo { expect: Some(Class::Stuck), ..plan() };
     result(&record(), &verdict, &plan)
 }
@@ -237,6 +256,7 @@ pub fn inconclusive() -> RunResult {
     let mut verdict =
         verdict(Outcome::Inconclusive, Class::Inconclusive, "No request met the fault `blackhole`: nothing was injected.");
     verdict.reasons = vec![
+        "errors <= 1%: it was 2%".into(),
         "the fault `blackhole` touched no request".into(),
         "generator lag p99 was 61ms, more than the 20ms at which this plan's figures can be trusted; fewer clients, or a larger \
          machine, would help"
@@ -244,12 +264,13 @@ pub fn inconclusive() -> RunResult {
     ];
     verdict.findings = (0..9)
         .map(|n| {
-            let status = if n % 3 == 0 { FindingStatus::Inconclusive } else { FindingStatus::Pass };
-            let observed = (n % 3 != 0).then_some(0.031);
-            finding("p99 during recovery of fleet devices", "<= 400ms", status, observed, Unit::Time, 40 + n)
+            let status = if n % 3 == 0 { Status::Inconclusive } else { Status::Pass };
+            let value = (n % 3 != 0).then_some(0.031);
+            let observed = if value.is_some() { "31ms" } else { "41 samples, fewer than the 100 that p99 takes" };
+            finding("p99 of devices <= 400ms during recovery", "<= 400ms", status, observed, value, 40 + n)
         })
         .collect();
-    verdict.findings.push(finding("errors", "<= 1%", FindingStatus::Fail, Some(0.02), Unit::Share, 61));
+    verdict.findings.push(finding("errors <= 1%", "<= 1%", Status::Fail, "2%", Some(0.02), 61));
     result(&record, &verdict, &PlanInfo { exit_code: 3, ..plan() })
 }
 

@@ -119,3 +119,116 @@ fn choice(doc: &str, alternatives: &[Alternative], defs: &mut Map<String, Value>
     let forms: Vec<Value> = [map].into_iter().chain(keywords(&words)).chain([variable()]).collect();
     json!({ "description": doc, "anyOf": forms })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Node, Problems, Source, Value as NodeValue};
+    use crate::plan::yaml;
+
+    /// What a YAML reader that types scalars hands to a validator.
+    fn typed(node: &Node) -> Value {
+        match &node.value {
+            NodeValue::Null => Value::Null,
+            NodeValue::Text(text) => match serde_json::from_str::<Value>(text) {
+                Ok(value @ (Value::Number(_) | Value::Bool(_))) => value,
+                _ => json!(text),
+            },
+            NodeValue::List(items) => items.iter().map(typed).collect(),
+            NodeValue::Map(entries) => {
+                Value::Object(entries.iter().map(|(key, value)| (key.name.clone(), typed(value))).collect())
+            }
+        }
+    }
+
+    fn instance(text: &str) -> Value {
+        let mut problems = Problems::default();
+        let document = yaml::parse(text, Source::File, &mut problems);
+        typed(&document.unwrap_or_else(|| panic!("{problems:?}")).root)
+    }
+
+    fn shipped() -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        for folder in ["plans", "src/cli/templates"] {
+            let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+            for entry in std::fs::read_dir(folder).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                if path.extension().is_some_and(|ext| ext == "yaml") {
+                    found.push((path.display().to_string(), std::fs::read_to_string(&path).unwrap()));
+                }
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_shipped_plan_validates() {
+        let validator = jsonschema::validator_for(&plan()).unwrap();
+        let plans = shipped();
+        assert!(plans.len() >= 3, "{}", plans.len());
+        for (path, text) in plans {
+            let errors: Vec<String> =
+                validator.iter_errors(&instance(&text)).map(|e| format!("{}: {e}", e.instance_path())).collect();
+            assert!(errors.is_empty(), "{path}\n{}", errors.join("\n"));
+        }
+    }
+
+    #[test]
+    fn what_the_reader_takes_the_schema_takes_and_what_it_refuses_too() {
+        let validator = jsonschema::validator_for(&plan()).unwrap();
+        let base = "version: 1\nlength: 1m\ntarget: { url: 'http://h/' }\nfleets: { a: { clients: 1, policy: { attempts: 1, timeout: 1s }, load: { closed: {} } } }\n";
+        for (more, valid) in [
+            ("", true),
+            ("x-anything: [1, { a: b }]", true),
+            ("seed: 7", true),
+            ("seed: \"${SEED:-7}\"", true),
+            ("seed: '7'", true),
+            ("seed: seven", false),
+            ("timer_grain: ${GRAIN}", true),
+            ("timer_grain: 250", false),
+            ("timer_grain: 1ms", true),
+            ("policies: { p: { attempts: unlimited, timeout: 1s, deadline: 0, retry_on: [429, 5xx, timeout] } }", true),
+            ("policies: { p: { attempts: many, timeout: 1s } }", false),
+            ("policies: { p: { timeout: 1s } }", false),
+            ("timeline: [{ at: 1s, for: 2s, fault: refuse }]", true),
+            ("timeline: [{ at: 1s, for: 2s, fault: { refuse: } }]", true),
+            ("timeline: [{ at: 1s, for: 2s, fault: status }]", false),
+            ("timeline: [{ at: 1s, for: 2s, fault: { hang: {}, refuse: {} } }]", false),
+            ("timeline: [{ at: 1s, for: 2s, fault: { status: { code: 503, body: 5 } } }]", true),
+            ("gates: [{ p99: '<= 1s', during: recovery }]", true),
+            ("gates: [{ p99: 1s }]", false),
+            ("expect: { class: STUCK }", true),
+            ("expect: { class: stuck }", false),
+            ("compare: {}", false),
+        ] {
+            let found = validator.is_valid(&instance(&format!("{base}{more}\n")));
+            assert_eq!(found, valid, "{more}");
+        }
+    }
+
+    #[test]
+    fn every_key_says_what_it_is() {
+        fn undescribed(path: &str, schema: &Value, found: &mut Vec<String>) {
+            if let Some(properties) = schema["properties"].as_object() {
+                for (name, property) in properties {
+                    let path = format!("{path}.{name}");
+                    if property["description"].as_str().is_none_or(str::is_empty) {
+                        found.push(path.clone());
+                    }
+                    undescribed(&path, property, found);
+                }
+            }
+            for part in ["items", "additionalProperties"] {
+                if schema[part].is_object() {
+                    undescribed(path, &schema[part], found);
+                }
+            }
+            for form in schema["anyOf"].as_array().into_iter().flatten() {
+                undescribed(path, form, found);
+            }
+        }
+        let mut found = Vec::new();
+        undescribed("", &plan(), &mut found);
+        assert_eq!(found, Vec::<String>::new());
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::curve::{OTHER_LINES, curve};
 use super::layout::{Colour, NONE, Style, columns, count, factor, millis, number, percent, rate};
-use super::result::{FigureUnit, FindingResult, GateStatus, RunOutcome, RunResult, StoppedBy, Totals};
+use super::result::{FindingResult, GateStatus, RunOutcome, RunResult, StoppedBy, Totals};
 
 /// Lines of a screen.
 const SCREEN: usize = 24;
@@ -70,6 +70,8 @@ fn class_words(result: &RunResult) -> Option<String> {
     Some(match result.plan.expect.and_then(word) {
         Some(expected) if expected == class => format!("{class}, as expected"),
         Some(expected) => format!("{class}, expected {expected}"),
+        // An inconclusive run says so once.
+        None if class == "INCONCLUSIVE" => return None,
         None => class,
     })
 }
@@ -162,6 +164,7 @@ fn recovery(result: &RunResult, style: &Style) -> Option<String> {
         recovery.last_clause.as_ref().map_or(String::new(), |clause| format!("last to clear {clause}")),
         format!("error window {window}"),
         if recovery.relapses > 0 { format!("relapses {}", recovery.relapses) } else { String::new() },
+        recovery.projected_drain_ms.map_or(String::new(), |ms| format!("backlog drains in {}", millis(Some(ms)))),
     ];
     Some(parts_line("recovery", &parts, style))
 }
@@ -179,12 +182,14 @@ fn generator(result: &RunResult, style: &Style) -> String {
     parts_line("generator", &parts, style)
 }
 
-/// Why the outcome is what it is, as far as the sentence above does not say it.
+/// Why the outcome is what it is, as far as neither the sentence above nor the gates below say it.
 fn why(result: &RunResult, style: &Style) -> Vec<String> {
     let said = result.recovery.as_ref().map(|recovery| recovery.sentence.as_str());
+    let by_sentence = |reason: &str| said.is_some_and(|said| !said.is_empty() && reason.ends_with(said));
+    let by_gate = |reason: &str| result.findings.iter().any(|finding| reason.starts_with(&format!("{}: ", finding.gate)));
     let width = style.width.saturating_sub(LABEL);
     let mut lines = Vec::new();
-    for reason in result.reasons.iter().filter(|reason| Some(reason.as_str()) != said) {
+    for reason in result.reasons.iter().filter(|reason| !by_sentence(reason) && !by_gate(reason)) {
         for (index, line) in style.wrap(reason, width, 2).iter().enumerate() {
             lines.push(label_line(if index == 0 { "because" } else { "" }, line, style));
         }
@@ -212,22 +217,15 @@ fn finding_line(finding: &FindingResult, style: &Style) -> String {
     };
     let sign = style.pad(&format!("{} {word}", if style.ascii { plain } else { sign }), LABEL);
     let line = finding.line.map_or(String::new(), |line| format!("  line {line}"));
-    let observed = format!("  observed {}{line}", observed(finding));
-    let wanted = if finding.gate.contains(&finding.wanted) { String::new() } else { format!(" {}", finding.wanted) };
-    let room = style.width.saturating_sub(LABEL + columns(&observed));
-    let gate = style.fit(&format!("{}{wanted}", finding.gate), room);
-    let rest = style.fit(&format!("{gate}{observed}"), style.width.saturating_sub(LABEL));
+    let observed = if finding.value.is_some() { "got " } else { "" }.to_string() + &finding.observed;
+    // The gate names its bound; where that is a multiple of the baseline, `wanted` adds what it came to.
+    let bound = finding.wanted.find('(').map_or(String::new(), |at| format!(" {}", &finding.wanted[at..]));
+    let room = style.width.saturating_sub(LABEL);
+    let room_for_gate = room.saturating_sub(columns(&style.fit(&format!("  {observed}{line}"), room / 2)));
+    let fits = columns(&finding.gate) + columns(&bound) <= room_for_gate;
+    let gate = style.fit(&format!("{}{}", finding.gate, if fits { &bound } else { "" }), room_for_gate);
+    let rest = style.fit(&format!("{gate}  {observed}{line}"), room);
     format!("{}{rest}", style.paint(colour, &sign))
-}
-
-fn observed(finding: &FindingResult) -> String {
-    match finding.unit {
-        FigureUnit::Share => percent(finding.observed),
-        FigureUnit::PerSecond => rate(finding.observed),
-        FigureUnit::Milliseconds => millis(finding.observed),
-        FigureUnit::Factor => factor(finding.observed),
-        FigureUnit::Count => finding.observed.map_or_else(|| NONE.into(), number),
-    }
 }
 
 /// As much as there is room for; what is left out is said.

@@ -124,7 +124,8 @@ mod tests {
         let rest = first.strip_prefix("0,\"a, \"\"b\"\"\",").expect("the phase is quoted");
         assert_eq!(rest.split(',').count(), COLUMNS.len() - 2);
         assert_eq!(lines.clone().count(), result.windows.len() - 1);
-        assert!(lines.all(|line| line.split(',').count() == COLUMNS.len()));
+        let plain = lines.filter(|line| !line.contains('"'));
+        assert_eq!(plain.map(|line| line.split(',').count()).collect::<Vec<_>>(), [COLUMNS.len(); 45]);
     }
 
     #[test]

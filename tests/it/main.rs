@@ -7,5 +7,6 @@ mod plans;
 mod signals;
 mod storms;
 mod support;
+mod target;
 mod tidy;
 mod truth;

@@ -1,6 +1,6 @@
 //! The rules of arithmetic that apply to a plan, each with the plan's numbers.
 
-use super::{Offered, WorstAttempts, capacity, offered, offered_total, worst_attempts};
+use super::{Offered, WorstAttempts, capacity, offered, offered_total, worst_attempts, worst_load};
 use crate::fault::Fault;
 use crate::plan::{Fleet, Plan};
 use crate::policy::backoff::exponential::Clamp;
@@ -25,7 +25,8 @@ pub struct Rule {
 pub fn rules(plan: &Plan) -> Vec<Rule> {
     let load = Load::of(plan);
     let mut rules = Vec::new();
-    rules.extend(load.as_ref().and_then(|load| overload(load)));
+    rules.extend(unknown_capacity(plan));
+    rules.extend(load.as_ref().and_then(overload));
     rules.extend(load.as_ref().and_then(|load| storm(plan, load)));
     rules.extend(load.as_ref().map(|load| budgets(plan, load)).unwrap_or_default());
     rules.extend(load.as_ref().and_then(|load| spreading(plan, load)));
@@ -57,6 +58,21 @@ impl Load {
 
 fn rule(key: &'static str, danger: bool, sentence: String) -> Rule {
     Rule { key, danger, sentence }
+}
+
+/// λ·(R+1) for somebody else's target: what it would have to serve.
+fn unknown_capacity(plan: &Plan) -> Option<Rule> {
+    plan.target.url.as_ref()?;
+    let worst = worst_load(plan).attempted?;
+    let offered: f64 = plan.fleets.iter().map(|fleet| offered(&fleet.config).rate()).sum();
+    (offered > 0.0 && worst > offered).then(|| {
+        let sentence = format!(
+            "a target that serves less than {}/s is vulnerable to a retry storm: {}/s are offered, and every retry comes on top (λ·(R+1) > μ)",
+            n(worst),
+            n(offered)
+        );
+        rule("retry_storm", false, sentence)
+    })
 }
 
 fn overload(load: &Load) -> Option<Rule> {
@@ -95,9 +111,18 @@ fn storm(plan: &Plan, load: &Load) -> Option<Rule> {
         format!("{}/s offered, {}/s with every retry", n(load.offered), n(worst))
     };
     let sentence = match (danger, budgeted) {
-        (true, false) => format!("vulnerable to a retry storm: {sum}, more than the {}/s that the target serves (λ·(R+1) > μ)", n(load.capacity)),
-        (true, true) => format!("without its budget, vulnerable to a retry storm: {sum}, more than the {}/s that the target serves", n(load.capacity)),
-        (false, _) => format!("no retry storm can outgrow the target: {sum}, within the {}/s that it serves (λ·(R+1) ≤ μ)", n(load.capacity)),
+        (true, false) => format!(
+            "vulnerable to a retry storm: {sum}, more than the {}/s that the target serves (λ·(R+1) > μ)",
+            n(load.capacity)
+        ),
+        (true, true) => format!(
+            "without its budget, vulnerable to a retry storm: {sum}, more than the {}/s that the target serves",
+            n(load.capacity)
+        ),
+        (false, _) => format!(
+            "no retry storm can outgrow the target: {sum}, within the {}/s that it serves (λ·(R+1) ≤ μ)",
+            n(load.capacity)
+        ),
     };
     Some(rule("retry_storm", danger && !budgeted, sentence))
 }
@@ -268,7 +293,8 @@ fn late_cap(fleet: &Fleet, e: &Exponential) -> Option<Rule> {
 
 /// The same Retry-After for everybody brings everybody back together.
 fn hints(plan: &Plan) -> Vec<Rule> {
-    let honours = |policy: &Policy| matches!(&policy.retry_after, RetryAfter::Honor(h) if h.spread.is_none_or(|s| s.get() == 0.0));
+    let honours =
+        |policy: &Policy| matches!(&policy.retry_after, RetryAfter::Honor(h) if h.spread.is_none_or(|s| s.get() == 0.0));
     let honouring: Vec<&str> =
         plan.fleets.iter().filter(|fleet| honours(&fleet.policy)).map(|fleet| fleet.name.as_str()).collect();
     if honouring.is_empty() {
@@ -310,7 +336,87 @@ fn percent(fraction: f64) -> String {
 
 /// A time to three figures or so.
 fn span(seconds: f64) -> String {
-    let grain = if seconds >= 100.0 { 1_000_000_000 } else { 100_000_000 };
-    let span = Span::from_secs_f64(seconds);
-    Span(span.0.div_ceil(grain).saturating_mul(grain)).to_string()
+    if seconds < 60.0 {
+        format!("{}s", (seconds * 10.0).round() / 10.0)
+    } else {
+        Span::from_secs(seconds.round() as u64).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Source, load};
+
+    const STORM: &str = "version: 1
+target: { service: { servers: 6, service_time: 10ms, queue: 2000 } }
+policies:
+  p: { attempts: 4, timeout: 1s POLICY }
+fleets:
+  app: { clients: 2000, policy: p, load: { poisson: { rate: 400/s } } }
+steady_state: { for: 10s }
+timeline: [{ at: 12s, for: 10s, name: outage, fault: { FAULT } }]
+length: 60s
+";
+
+    fn of(policy: &str, fault: &str) -> Vec<Rule> {
+        let text = STORM.replace("POLICY", policy).replace("FAULT", fault);
+        let loaded = load(&Source { file: "p.yaml", text: &text, overrides: &[], env: &|_| None });
+        rules(&loaded.unwrap_or_else(|error| panic!("{error}")).plan)
+    }
+
+    #[test]
+    fn every_rule_says_its_numbers() {
+        for (policy, fault, key, danger, want) in [
+            ("", "blackhole: {}", "retry_storm", true, "400/s × 4 attempts = 1600/s, more than the 600/s"),
+            (", budget: { ratio: 10%, tier: fleet }", "hang: {}", "retry_storm", false, "without its budget"),
+            (", budget: { ratio: 10%, tier: fleet }", "hang: {}", "budget", false, "protects: 10% of first attempts < 50%"),
+            (
+                ", budget: { ratio: 60%, tier: fleet }",
+                "hang: {}",
+                "budget",
+                true,
+                "does not protect: 60% of first attempts ≥ 50%",
+            ),
+            (", budget: { ratio: 10%, tier: client, min_per_second: 1 }", "hang: {}", "budget", true, "does not protect: 510%"),
+            (", backoff: { fixed: { delay: 1s } }", "hang: {}", "open_load", false, "they do not make them fewer"),
+            (", backoff: { fixed: { delay: 1s } }", "hang: {}", "no_jitter", true, "first after 1s, and stay in step"),
+            (
+                ", backoff: { fixed: { delay: 10s, jitter: { additive: { range: 1s } } } }",
+                "hang: {}",
+                "additive_jitter",
+                true,
+                "a jitter of 1s on an interval of 10s leaves peaks of about 10x",
+            ),
+            (
+                ", backoff: { exponential: { base: 1s, cap: 4s, jitter: equal, clamp: after_jitter } }",
+                "hang: {}",
+                "cap_after_jitter",
+                true,
+                "from the 3. retry on the jitter is gone",
+            ),
+            (
+                ", retry_after: honor",
+                "status: { code: 503, retry_after: 2s }",
+                "same_hint",
+                true,
+                "`outage` tells everybody the same Retry-After of 2s",
+            ),
+            ("", "blackhole: {}", "queue_age", true, "a full queue of 2000 is 3.3s long, more than the timeout of `app` (1s)"),
+            ("", "blackhole: {}", "drain", false, "4000 of them drain in 20s"),
+        ] {
+            let rules = of(policy, fault);
+            let found = rules.iter().any(|rule| rule.key == key && rule.danger == danger && rule.sentence.contains(want));
+            assert!(found, "{policy} {fault}: {key} {danger} {want}\n{rules:#?}");
+        }
+    }
+
+    #[test]
+    fn rules_that_do_not_apply_are_silent() {
+        let keys: Vec<&str> = of(", backoff: { exponential: { base: 1s, cap: 4s, jitter: full } }", "status: { code: 503 }")
+            .iter()
+            .map(|rule| rule.key)
+            .collect();
+        assert_eq!(keys, ["retry_storm", "open_load", "queue_age"]);
+    }
 }

@@ -38,7 +38,11 @@ fn read_fleets<'a>(raw: &'a RawPlan, length: Option<Span>, used: &mut BTreeSet<&
     let Some(At { value: table, place }) = &raw.fleets.0 else { return Vec::new() };
     if table.0.is_empty() || table.0.len() > MAX_FLEETS {
         let message = format!("{} fleets: expected 1 to {MAX_FLEETS}", table.0.len());
-        cx.error(*place, message, "such as `fleets: { phones: { clients: 100, policy: …, load: { poisson: { each: 0.2/s } } } }`");
+        cx.error(
+            *place,
+            message,
+            "such as `fleets: { phones: { clients: 100, policy: …, load: { poisson: { each: 0.2/s } } } }`",
+        );
     }
     let mut fleets = Vec::new();
     let mut clients = 0u64;
@@ -97,7 +101,11 @@ fn settings(name: &str, fleet: &RawFleet, length: Option<Span>, cx: &mut Context
     let at = |cx: &Context, key: &str| cx.at(&["fleets", name, key]);
     if config.outbox == 0 || config.outbox > 1_000_000 {
         let place = at(cx, "outbox");
-        cx.error(place, format!("an outbox of {}: expected 1 to 1000000", config.outbox), "1 means: one at a time, the rest refused");
+        cx.error(
+            place,
+            format!("an outbox of {}: expected 1 to 1000000", config.outbox),
+            "1 means: one at a time, the rest refused",
+        );
     }
     if let Some(priority) = &config.priority {
         let place = at(cx, "priority");
@@ -135,7 +143,11 @@ fn load(fleet: &str, load: &Load, clients: u32, length: Option<Span>, cx: &mut C
         Load::Trigger(trigger) => {
             if length.is_some_and(|length| trigger.at >= length) {
                 let place = at(cx, "at");
-                cx.error(place, format!("the moment {} is not within the run", trigger.at), "bring it forward, or make `length` longer");
+                cx.error(
+                    place,
+                    format!("the moment {} is not within the run", trigger.at),
+                    "bring it forward, or make `length` longer",
+                );
             } else if length.is_some_and(|length| trigger.at + trigger.spread > length) {
                 let place = at(cx, "spread");
                 cx.warn(place, "some clients come only after the end of the run", "make the spread shorter, or `length` longer");

@@ -72,7 +72,11 @@ fn steady_state(raw: &RawPlan, timeline: &timeline::Checked, length: Option<Span
         let message = format!("the baseline of {} does not fit before the first fault, `{}` at {room}", steady.r#for, step.name);
         cx.error(place, message, format!("begin `{}` at {} or later, or shorten the baseline", step.name, steady.r#for));
     } else if length.is_some_and(|length| steady.r#for > length) {
-        cx.error(place, format!("the baseline of {} is longer than the run", steady.r#for), "shorten it, or make `length` longer");
+        cx.error(
+            place,
+            format!("the baseline of {} is longer than the run", steady.r#for),
+            "shorten it, or make `length` longer",
+        );
     }
     for condition in &steady.require.0 {
         let place = cx.at(&["steady_state", "require", condition.figure.word()]);
@@ -166,7 +170,10 @@ fn room(recovery: &RecoveryConfig, step: &Step, end: Timestamp, fleets: &[Fleet]
         let message = format!("`{}` lasts to the end of the run: nothing can recover from it", step.name);
         cx.error(step.place, message, "give it a `for` that ends sooner, or make `length` longer");
     } else if left < recovery.hold {
-        let message = format!("after `{}` ends at {} the run has {left} left: too little to hold for {}", step.name, step.to, recovery.hold);
+        let message = format!(
+            "after `{}` ends at {} the run has {left} left: too little to hold for {}",
+            step.name, step.to, recovery.hold
+        );
         cx.error(place, message, format!("make `length` {} or longer", step.to + wanted));
     } else if left < wanted {
         let message = format!(

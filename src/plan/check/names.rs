@@ -28,7 +28,9 @@ pub(super) fn check(what: &str, name: &str, place: Place, cx: &mut Context) -> b
 /// The plan's name: what it says, or its file's.
 pub(super) fn plan_name(name: &Option<Lenient<At<String>>>, file: &str, cx: &mut Context) -> Option<String> {
     match name {
-        Some(Lenient(given)) => given.as_ref().filter(|At { value, place }| check("a plan", value, *place, cx)).map(|at| at.value.clone()),
+        Some(Lenient(given)) => {
+            given.as_ref().filter(|At { value, place }| check("a plan", value, *place, cx)).map(|at| at.value.clone())
+        }
         None => {
             let stem = file.rsplit(['/', '\\']).next().unwrap_or_default();
             let stem = stem.strip_suffix(".yaml").or(stem.strip_suffix(".yml")).unwrap_or(stem);
@@ -39,11 +41,8 @@ pub(super) fn plan_name(name: &Option<Lenient<At<String>>>, file: &str, cx: &mut
 
 /// The nearest text that may be a name; empty where nothing is left.
 fn sanitized(text: &str) -> String {
-    let mapped: String = text
-        .chars()
-        .take(MAX_LEN)
-        .map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' })
-        .collect();
+    let mapped: String =
+        text.chars().take(MAX_LEN).map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' }).collect();
     mapped.trim_matches(['-', '_']).to_string()
 }
 

@@ -21,10 +21,12 @@ pub(super) fn check(policy: &Policy, path: &[&str], cx: &mut Context) {
         if limit.is_zero() {
             cx.error(place, format!("`{key}` must be longer than nothing"), format!("leave it out for no {key}"));
         } else if key == "deadline" && limit < policy.timeout {
-            let message = format!("the deadline of {limit} is shorter than the timeout of {}: no attempt gets its time", policy.timeout);
+            let message =
+                format!("the deadline of {limit} is shorter than the timeout of {}: no attempt gets its time", policy.timeout);
             cx.warn(place, message, "make the timeout shorter, or the deadline longer");
         } else if key == "max_elapsed" && limit < policy.timeout {
-            let message = format!("after an attempt that took its timeout of {} the {limit} are over: it is not retried", policy.timeout);
+            let message =
+                format!("after an attempt that took its timeout of {} the {limit} are over: it is not retried", policy.timeout);
             cx.warn(place, message, "make the timeout shorter, or `max_elapsed` longer");
         }
     }
@@ -105,7 +107,11 @@ fn budget_numbers(budget: &At<BudgetConfig>, path: &[&str], cx: &mut Context) {
     }
     if !(0.0..=1_000_000.0).contains(&b.min_per_second) {
         let place = cx.at(&[path, &["min_per_second"]].concat());
-        cx.error(place, format!("{} retries per second: expected 0 to 1000000", b.min_per_second), "0 means none that are not earned");
+        cx.error(
+            place,
+            format!("{} retries per second: expected 0 to 1000000", b.min_per_second),
+            "0 means none that are not earned",
+        );
     }
 }
 

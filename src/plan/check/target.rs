@@ -10,8 +10,7 @@ use crate::service::config::{LimiterConfig, ServiceConfig};
 use crate::time::Span;
 
 /// Headers that stormwake sets itself, or that frame the message.
-const OURS: [&str; 7] =
-    ["idempotency-key", "content-length", "transfer-encoding", "connection", "upgrade", "expect", "te"];
+const OURS: [&str; 7] = ["idempotency-key", "content-length", "transfer-encoding", "connection", "upgrade", "expect", "te"];
 
 /// Checks the target.
 pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], cx: &mut Context) {
@@ -29,7 +28,10 @@ pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], cx: &mut Context) {
         if max.get() <= 0.0 {
             cx.error(place, "a ceiling of 0 attempts sends nothing", "raise it, or remove it");
         } else if max.get() < offered {
-            let message = format!("the ceiling of {max} is below the offered load of {}/s: the backlog grows from the start", whole(offered));
+            let message = format!(
+                "the ceiling of {max} is below the offered load of {}/s: the backlog grows from the start",
+                whole(offered)
+            );
             cx.warn(place, message, "raise it above the offered load, retries included");
         }
     }
@@ -80,7 +82,11 @@ fn allow(target: &TargetConfig, cx: &mut Context) {
         };
         if let Some(problem) = problem {
             let shown: String = value.chars().take(80).collect();
-            cx.error(*place, format!("`{shown}`: {problem}"), "such as `10.0.0.7`, `api.staging.internal` or `\"*.staging.internal\"`");
+            cx.error(
+                *place,
+                format!("`{shown}`: {problem}"),
+                "such as `10.0.0.7`, `api.staging.internal` or `\"*.staging.internal\"`",
+            );
         }
     }
 }
@@ -156,7 +162,11 @@ fn routes(target: &TargetConfig, cx: &mut Context) {
         }
         if !(0.0..=1e9).contains(&route.weight) {
             let place = cx.at(&["target", "routes", &index, "weight"]);
-            cx.error(place, format!("a weight of {}: expected 0 to 1000000000", route.weight), "weights count against each other");
+            cx.error(
+                place,
+                format!("a weight of {}: expected 0 to 1000000000", route.weight),
+                "weights count against each other",
+            );
         }
         weights += route.weight;
         headers(&route.headers, &["target", "routes", &index, "headers"], cx);
@@ -182,8 +192,10 @@ fn success(target: &TargetConfig, fleets: &[Fleet], cx: &mut Context) {
         if within.is_zero() {
             cx.error(place, "no attempt succeeds within nothing", "such as `within: 400ms`");
         } else if let Some(fleet) = fleets.iter().find(|fleet| within >= fleet.policy.timeout) {
-            let message =
-                format!("attempts of fleet `{}` time out after {}: `within: {within}` adds nothing", fleet.name, fleet.policy.timeout);
+            let message = format!(
+                "attempts of fleet `{}` time out after {}: `within: {within}` adds nothing",
+                fleet.name, fleet.policy.timeout
+            );
             cx.warn(place, message, "make it shorter, or remove it");
         }
     }
@@ -202,7 +214,11 @@ fn check_service(service: &ServiceConfig, cx: &mut Context) {
             let base = ["limiter", "token_bucket"];
             if bucket.rate.get() <= 0.0 || bucket.burst == 0 {
                 let place = at(cx, &base);
-                cx.error(place, "a token bucket without tokens refuses everything", "give it a `rate` above 0 and a `burst` of 1 or more");
+                cx.error(
+                    place,
+                    "a token bucket without tokens refuses everything",
+                    "give it a `rate` above 0 and a `burst` of 1 or more",
+                );
             }
             let place = at(cx, &[&base[..], &["retry_after"]].concat());
             whole_seconds(bucket.retry_after, place, cx);

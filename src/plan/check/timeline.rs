@@ -111,7 +111,8 @@ fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {
                 cx.warn(place, "a delay of nothing harms nobody", "such as `add: 800ms`");
             } else if latency.jitter > latency.add {
                 let place = at(cx, "jitter");
-                let message = format!("a jitter of {} on {}: what would be below zero counts as zero", latency.jitter, latency.add);
+                let message =
+                    format!("a jitter of {} on {}: what would be below zero counts as zero", latency.jitter, latency.add);
                 cx.warn(place, message, "keep the jitter at most as long as `add`");
             }
         }

@@ -3,9 +3,9 @@
 use super::*;
 use crate::event::AttemptOutcome;
 use crate::fault::Phase;
-use crate::gate::{Baseline, Class, Finding, FindingStatus, Outcome, Recovery, Verdict};
-use crate::metrics::{Counts, RunRecord, ServiceCounts, Sketch, StopReason, Summary, Unit, Window};
-use crate::time::{Span, Timestamp};
+use crate::gate::{Baseline, Class, Finding, Outcome, Recovery, Status, Verdict};
+use crate::metrics::{Counts, RunRecord, ServiceCounts, Sketch, StopReason, Summary, Window};
+use crate::time::Span;
 use hdrhistogram::Histogram;
 
 /// The document of a run.
@@ -37,7 +37,6 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
         phases: (0..record.phases.len()).map(|phase| phase_result(record, phase)).collect(),
         faults: faults(record),
         findings: verdict.findings.iter().map(finding).collect(),
-        backlog: backlog(record),
         generator: generator(record),
         service: record.service.as_ref().map(service),
         limits_reached: limits(record),
@@ -93,10 +92,13 @@ fn recovery(recovery: &Recovery) -> RecoveryResult {
         class: class(recovery.class),
         fault: recovery.fault.clone(),
         recovery_time_ms: recovery.recovery_time.map(span_ms),
+        unrecovered_for_ms: span_ms(recovery.unrecovered_for),
         error_window_ms: recovery.error_window.map(span_ms),
         error_window_ratio: recovery.error_window_ratio.and_then(fine),
-        last_clause: recovery.last_clause.clone(),
+        last_clause: recovery.last_clause.map(|clause| clause.word().to_string()),
         relapses: recovery.relapses,
+        backlog_slope: recovery.backlog_slope.and_then(coarse),
+        projected_drain_ms: recovery.projected_drain.map(span_ms),
         sentence: recovery.sentence.clone(),
     }
 }
@@ -105,29 +107,34 @@ fn baseline(baseline: &Baseline) -> BaselineResult {
     BaselineResult {
         from_ms: baseline.from.as_millis(),
         to_ms: baseline.to.as_millis(),
-        goodput: baseline.goodput.and_then(coarse),
-        p99_ms: baseline.p99.and_then(|seconds| coarse(seconds * 1e3)),
+        success: baseline.success.and_then(fine),
         errors: baseline.errors.and_then(fine),
+        goodput: baseline.goodput.and_then(coarse),
+        offered: baseline.offered.and_then(coarse),
+        attempts: baseline.attempts.and_then(coarse),
         retry_share: baseline.retry_share.and_then(fine),
+        p50_ms: baseline.p50.and_then(|seconds| coarse(seconds * 1e3)),
+        p99_ms: baseline.p99.and_then(|seconds| coarse(seconds * 1e3)),
+        backlog: baseline.backlog.and_then(coarse),
     }
 }
 
 fn finding(finding: &Finding) -> FindingResult {
-    let (unit, observed) = match finding.unit {
-        Unit::Share => (FigureUnit::Share, finding.observed.and_then(fine)),
-        Unit::Rate => (FigureUnit::PerSecond, finding.observed.and_then(coarse)),
-        Unit::Time => (FigureUnit::Milliseconds, finding.observed.and_then(|seconds| coarse(seconds * 1e3))),
-        Unit::Count => (FigureUnit::Count, finding.observed.and_then(coarse)),
-        Unit::Factor => (FigureUnit::Factor, finding.observed.and_then(fine)),
-    };
     let status = match finding.status {
-        FindingStatus::Pass => GateStatus::Pass,
-        FindingStatus::Fail => GateStatus::Fail,
-        FindingStatus::Inconclusive => GateStatus::Inconclusive,
+        Status::Pass => GateStatus::Pass,
+        Status::Fail => GateStatus::Fail,
+        Status::Inconclusive => GateStatus::Inconclusive,
     };
     let in_file = finding.place.source == crate::config::Source::File && finding.place.line > 0;
-    let line = in_file.then_some(finding.place.line);
-    FindingResult { gate: finding.gate.clone(), status, observed, unit, wanted: finding.wanted.clone(), line }
+    FindingResult {
+        gate: finding.gate.clone(),
+        status,
+        observed: finding.observed.clone(),
+        wanted: finding.wanted.clone(),
+        value: finding.value.and_then(fine),
+        bound: finding.bound.and_then(fine),
+        line: in_file.then_some(finding.place.line),
+    }
 }
 
 fn totals(record: &RunRecord) -> Totals {
@@ -157,6 +164,7 @@ fn totals(record: &RunRecord) -> Totals {
         success: ratio(sum.succeeded, over).and_then(fine),
         errors: ratio(ended - good, ended).and_then(fine),
         peak_attempts: peak.and_then(|peak| rate(peak, record.window)),
+        backlog: record.windows.last().map(|window| window.all.backlog),
         latency: latency(record.summaries.iter().map(|summary| &summary.succeeded)),
         retry_share_histogram: shares(record.windows.iter().filter_map(|window| basis_points(&window.all))),
         attempts_per_operation: attempts_per_operation(record.summaries.iter()),
@@ -239,40 +247,6 @@ fn faults(record: &RunRecord) -> Vec<FaultResult> {
 
 fn limits(record: &RunRecord) -> Vec<LimitResult> {
     record.limits_reached.iter().map(|limit| LimitResult { limit: limit.limit.clone(), count: limit.count }).collect()
-}
-
-/// How far back the backlog's slope looks.
-const SLOPE_SPAN: Span = Span::from_secs(10);
-
-fn backlog(record: &RunRecord) -> BacklogResult {
-    let Some(last) = record.windows.last() else { return BacklogResult::default() };
-    let fault_end = record.faults.iter().map(|fault| fault.to).max().unwrap_or(Timestamp::ZERO);
-    let from = fault_end.max(record.ended - SLOPE_SPAN);
-    let points: Vec<(f64, f64)> = record
-        .windows
-        .iter()
-        .filter(|window| window.start >= from)
-        .map(|window| (window.start.as_secs_f64(), window.all.backlog as f64))
-        .collect();
-    let slope = slope(&points);
-    let drain = slope.filter(|&slope| slope < 0.0 && last.all.backlog > 0).map(|slope| last.all.backlog as f64 / -slope);
-    BacklogResult {
-        at_end: Some(last.all.backlog),
-        slope: slope.and_then(coarse),
-        projected_drain_ms: drain.and_then(|seconds| coarse(seconds * 1e3)),
-    }
-}
-
-/// Least squares; none for fewer than three points.
-fn slope(points: &[(f64, f64)]) -> Option<f64> {
-    if points.len() < 3 {
-        return None;
-    }
-    let n = points.len() as f64;
-    let (mean_x, mean_y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0 / n, y + point.1 / n));
-    let over: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
-    let under: f64 = points.iter().map(|(x, _)| (x - mean_x) * (x - mean_x)).sum();
-    (under > 0.0).then(|| over / under)
 }
 
 fn generator(record: &RunRecord) -> Generator {

@@ -133,12 +133,12 @@ impl Connection {
         loop {
             // Parsed at the first bytes, so that what is no HTTP is refused soon, and then not before its end has
             // come: a head that drips in byte by byte is not read over and over.
-            if !self.inbox.is_empty() && (seen == 0 || self.inbox.len() >= MAX_HEAD || head_ends(&self.inbox, seen)) {
-                if let Some(head) = request_head(&self.inbox).map_err(End::BadRequest)? {
-                    return Ok(Next::Request(head));
-                }
+            let len = self.inbox.len();
+            let worth_reading = len > 0 && (seen == 0 || len >= MAX_HEAD || head_ends(&self.inbox, seen));
+            if worth_reading && let Some(head) = request_head(&self.inbox).map_err(End::BadRequest)? {
+                return Ok(Next::Request(head));
             }
-            seen = self.inbox.len();
+            seen = len;
             if let Some(byte) = poll_fn(|cx| self.poll_idle(cx)).await? {
                 return Ok(Next::Unasked(byte));
             }
@@ -147,7 +147,7 @@ impl Connection {
 
     /// Ready once the client has sent more, or with the first byte of what the upstream said unasked.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Flow<Option<u8>>> {
-        if self.poll_gate(cx)?.is_pending() {
+        if self.poll_gate()?.is_pending() {
             return Poll::Pending;
         }
         if self.fill_inbox(cx)? {
@@ -216,7 +216,8 @@ impl Connection {
             return Ok(());
         }
         let upstream = self.upstream.clone();
-        match self.race(upstream.dial()).await? {
+        // Boxed, for the handshake's state is large and an idle connection should not keep room for it.
+        match self.race(Box::pin(async move { upstream.dial().await })).await? {
             Ok(wire) => {
                 self.wire = Some(wire);
                 Ok(())
@@ -272,7 +273,7 @@ impl Connection {
 
     fn poll_silent(&mut self, cx: &mut Context<'_>) -> Flow<()> {
         // No request is in flight here, so nothing but a reset can come of it.
-        let _ = self.poll_gate(cx)?;
+        let _ = self.poll_gate()?;
         while self.fill_inbox(cx)? {
             self.inbox.clear();
         }
@@ -291,7 +292,7 @@ impl Connection {
     async fn race<F: Future>(&mut self, subject: F) -> Flow<F::Output> {
         let mut subject = pin!(subject);
         poll_fn(|cx| {
-            let gate = self.poll_gate(cx)?;
+            let gate = self.poll_gate()?;
             self.fill_inbox(cx)?;
             if gate.is_pending() { Poll::Pending } else { subject.as_mut().poll(cx).map(Ok) }
         })
@@ -299,11 +300,11 @@ impl Connection {
     }
 
     fn poll_more(&mut self, cx: &mut Context<'_>) -> Poll<Flow<()>> {
-        if self.poll_gate(cx)?.is_ready() && self.fill_inbox(cx)? { Poll::Ready(Ok(())) } else { Poll::Pending }
+        if self.poll_gate()?.is_ready() && self.fill_inbox(cx)? { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
     fn poll_send(&mut self, cx: &mut Context<'_>, bytes: &mut Vec<u8>) -> Poll<Flow<()>> {
-        if self.poll_gate(cx)?.is_pending() {
+        if self.poll_gate()?.is_pending() {
             return Poll::Pending;
         }
         let client = &mut self.client;
@@ -312,7 +313,7 @@ impl Connection {
     }
 
     /// Every wait begins here: pending while a fault holds the request, an error where one has ended the connection.
-    pub(super) fn poll_gate(&mut self, _cx: &mut Context<'_>) -> Poll<Flow<()>> {
+    pub(super) fn poll_gate(&mut self) -> Poll<Flow<()>> {
         self.meet_change()?;
         if !self.held_by.is_empty() {
             self.held_by.retain(|&step| self.seen.contains(step));

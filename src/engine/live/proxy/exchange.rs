@@ -48,7 +48,7 @@ impl Exchange {
     }
 
     fn poll(&mut self, on: &mut Connection, cx: &mut Context<'_>) -> Poll<Flow<()>> {
-        if on.poll_gate(cx)?.is_pending() {
+        if on.poll_gate()?.is_pending() {
             // Nothing moves, but a client that gives up is noticed.
             on.fill_inbox(cx)?;
             return Poll::Pending;

@@ -74,7 +74,7 @@ impl Coordinator {
             timer,
             moments,
             faults: Faults::new(&parts.timeline),
-            stops: Stops::new(&parts.plan.stop_if, preflight::WINDOW),
+            stops: Stops::new(&parts.plan.stop_if, preflight::WINDOW, parts.plan.baseline()),
             passed: vec![true; parts.plan.stop_if.len()],
             totals: Vec::new(),
             wires: WireCounts::default(),
@@ -182,7 +182,7 @@ impl Coordinator {
             let Answer { check, passed, detail, .. } = answer.clone();
             self.tell(&RunEvent::Check { check, passed, detail });
         }
-        self.stops.check(answer.index, answer.at, answer.passed, &answer.detail).map(StopReason::StopCondition)
+        self.stops.check(answer.at, answer.index, answer.passed, &answer.detail).map(StopReason::StopCondition)
     }
 
     /// Removes the faults, then stops the load, then gathers what there is.
@@ -235,7 +235,10 @@ impl Coordinator {
             }
             None
         };
-        within(PATIENCE, gather).await.unwrap_or_else(|| Some("a shard did not hand in its record".into())).map(StopReason::Internal)
+        within(PATIENCE, gather)
+            .await
+            .unwrap_or_else(|| Some("a shard did not hand in its record".into()))
+            .map(StopReason::Internal)
     }
 
     fn tell(&mut self, event: &RunEvent) {

@@ -22,7 +22,13 @@ impl Faults {
     }
 
     /// Books what the plan changes at `moment`, which really happened at `now`. Ends come first.
-    pub fn turn(&mut self, timeline: &Timeline, moment: Timestamp, now: Timestamp, touched: impl Fn(usize) -> u64) -> Vec<RunEvent> {
+    pub fn turn(
+        &mut self,
+        timeline: &Timeline,
+        moment: Timestamp,
+        now: Timestamp,
+        touched: impl Fn(usize) -> u64,
+    ) -> Vec<RunEvent> {
         let mut events = Vec::new();
         for (index, step) in timeline.steps().iter().enumerate() {
             if step.to == moment && step.from < step.to {

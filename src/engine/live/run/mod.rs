@@ -77,10 +77,8 @@ pub enum RunError {
 /// Whatever keeps the run from beginning. Once it has begun there is a record, however it ends.
 pub fn run(setup: RunSetup) -> Result<RunRecord, RunError> {
     let system = |what| move |source| RunError::System { what, source };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(system("no runtime can be built"))?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("no runtime can be built"))?;
     let signals = Signals::install().map_err(system("signals cannot be handled"))?;
     let record = runtime.block_on(async {
         let ready = preflight::prepare(setup, signals).await?;

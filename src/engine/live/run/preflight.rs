@@ -61,13 +61,27 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         warm = warm_up(shards.len(), &mut messages) => warm?,
     };
     if unconnected > 0 {
-        warnings.push(format!("{unconnected} clients could not connect before the run began; they will try with their first attempt"));
+        warnings.push(format!(
+            "{unconnected} clients could not connect before the run began; they will try with their first attempt"
+        ));
     }
     let shared_clock: Arc<dyn Clock> = clock.clone();
     let checks = Checks::start(&plan.stop_if, &allowed, plan.target.ca_file.as_deref(), &shared_clock);
     let series = Series::new(shards.len(), plan.fleets.len(), &phases, WINDOW);
     Coordinator::new(Parts {
-        plan, clock, timeline, proxy, phases, requests, shards, messages, series, checks, target, signals, warnings,
+        plan,
+        clock,
+        timeline,
+        proxy,
+        phases,
+        requests,
+        shards,
+        messages,
+        series,
+        checks,
+        target,
+        signals,
+        warnings,
         observer: setup.observer,
     })
 }

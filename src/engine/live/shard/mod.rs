@@ -95,7 +95,8 @@ impl Shard {
     pub fn spawn(setup: ShardSetup, messages: mpsc::UnboundedSender<Message>) -> io::Result<Self> {
         let (control, commands) = mpsc::unbounded_channel();
         let thread = std::thread::Builder::new().name(format!("shard-{}", setup.index)).spawn(move || {
-            let mut tombstone = Tombstone { shard: setup.index, why: Some("its thread panicked".into()), messages: messages.clone() };
+            let mut tombstone =
+                Tombstone { shard: setup.index, why: Some("its thread panicked".into()), messages: messages.clone() };
             tombstone.why = run(setup, &messages, commands).err().map(|error| error.to_string());
         })?;
         Ok(Self { control, thread })

@@ -154,7 +154,11 @@ fn transport(addr: SocketAddr, success: Success, connections: Connections) -> Tr
     let requests = Arc::new(Requests::new(&plan(success, connections), "real.example:81", "/charge?x=1").unwrap());
     requests.start_at(1_000);
     let clock: Arc<dyn Clock> = LiveClock::starting_now();
-    Transport::new(vec![FleetWires { fleet: 0, clients: 0..4, addr, connections, on_refused: Box::new(|| {}) }], &requests, &clock)
+    Transport::new(
+        vec![FleetWires { fleet: 0, clients: 0..4, addr, connections, on_refused: Box::new(|| {}) }],
+        &requests,
+        &clock,
+    )
 }
 
 async fn completion(transport: &Transport) -> Completion {
@@ -199,7 +203,11 @@ fn every_kind_of_peer_has_its_outcome() {
         (Peer::Answers(OK), Success { body_contains: Some("no".into()), ..any_2xx() }, AttemptOutcome::Unexpected),
         (Peer::Answers("HTTP/1.1 503 No\r\ncontent-length: 0\r\n\r\n"), any_2xx(), AttemptOutcome::Status(503)),
         (Peer::Answers("HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 0\r\n\r\n"), any_2xx(), AttemptOutcome::Status(302)),
-        (Peer::Answers("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n"), holds_ok, AttemptOutcome::Success),
+        (
+            Peer::Answers("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n"),
+            holds_ok,
+            AttemptOutcome::Success,
+        ),
         (Peer::AnswersAndCloses("HTTP/1.1 200 OK\r\n\r\nto the end"), any_2xx(), AttemptOutcome::Success),
         (Peer::AnswersAndCloses("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nshort"), any_2xx(), AttemptOutcome::Reset),
         (Peer::AnswersAndCloses("HTTP/1.1 200 O"), any_2xx(), AttemptOutcome::Reset),

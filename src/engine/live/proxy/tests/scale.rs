@@ -67,3 +67,49 @@ fn after_two_seconds_of_hang_the_next_attempt_is_served_within_50_ms() {
         assert_eq!((bed.proxy.touched(0), target.requests()), (200, 3));
     });
 }
+
+#[test]
+fn two_shards_on_two_threads_close_and_open_one_port() {
+    run(async || {
+        let stop = tokio::sync::watch::Sender::new(());
+        let target = Target::start().await;
+        let timeline = Timeline::new(vec![step("refuse", 1, 2, fault("refuse"))], 7);
+        let clock = LiveClock::starting_now();
+        let setup = ProxySetup { timeline: timeline.clone(), fleets: 1, shards: 2, upstream: target.upstream(), clock };
+        let proxy = Arc::new(Proxy::bind(setup).expect("ports"));
+        let threads: Vec<_> = (0..2).map(|shard| serving(proxy.clone(), shard, stop.subscribe())).collect();
+        for _ in 0..3 {
+            let mut clients = Vec::new();
+            for _ in 0..40 {
+                clients.push(Client(TcpStream::connect(proxy.addr(0)).await.expect("it listens")));
+            }
+            all(&mut clients, "200 /", "/").await;
+            proxy.apply(timeline.active(at(1)));
+            assert!(proxy.settled(LONG).await);
+            for client in &mut clients {
+                assert!(client.is_reset().await);
+            }
+            for _ in 0..20 {
+                assert!(TcpStream::connect(proxy.addr(0)).await.is_err(), "neither shard listens");
+            }
+            assert!(proxy.clear() && proxy.settled(LONG).await);
+        }
+        assert_eq!(proxy.touched(0), 120);
+        drop(stop);
+        threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+        assert_eq!(proxy.connections(), 0);
+    });
+}
+
+/// Serves a shard on a thread of its own until the sender of `stop` is dropped.
+fn serving(proxy: Arc<Proxy>, shard: usize, mut stop: tokio::sync::watch::Receiver<()>) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        LocalSet::new().block_on(&runtime, async {
+            tokio::select! {
+                () = proxy.serve(shard) => {}
+                _ = stop.changed() => {}
+            }
+        });
+    })
+}
