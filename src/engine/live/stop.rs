@@ -118,18 +118,16 @@ impl Asker {
     }
 }
 
-async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(stream: S, to: &TargetUrl) -> Result<String, String> {
+async fn exchange<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S, to: &TargetUrl) -> Result<String, String> {
     let (mut sender, connection) = hyper::client::conn::http1::handshake(Io(stream)).await.map_err(|error| error.to_string())?;
     let request = Request::get(&to.path)
         .header(hyper::header::HOST, to.authority())
         .body(Empty::<Bytes>::new())
         .map_err(|error| error.to_string())?;
     // The head says it all; the connection is dropped with its body.
-    let response = tokio::select! {
-        response = sender.send_request(request) => response.map_err(|error| error.to_string())?,
-        ended = connection => return Err(ended.err().map_or_else(|| "closed without an answer".into(), |error| error.to_string())),
-    };
-    let status = response.status();
+    let mut moving = JoinSet::new();
+    moving.spawn(connection);
+    let status = sender.send_request(request).await.map_err(|error| error.to_string())?.status();
     if status.is_success() { Ok(status.to_string()) } else { Err(status.to_string()) }
 }
 
