@@ -18,7 +18,7 @@ fleets:
 steady_state: { for: 1s }
 timeline:
   - { at: 1s, for: 500ms, name: outage, fault: { blackhole: {} } }
-recovery: { after: outage, within: 1s, hold: 500ms }
+recovery: { after: outage, within: 1s, hold: 1s }
 gates:
   - { amplification: '<= 3x' }
 length: 4s
@@ -93,7 +93,7 @@ const PLANS: &[Case] = &[
         "service: { servers: 1, service_time: { p50: 9ms, p99: 1ms } }",
         &["p99"],
     ),
-    case("duplicate key", "name: good", "name: good\nname: again", &["name", "duplicate"]),
+    case("duplicate key", "name: good", "name: good\nname: again", &[":3:", "name", "twice"]),
     case("a name that is a path", "name: good", "name: ../../etc", &[":2:", "name"]),
     case("missing variable", "127.0.0.1:1/", "${STORMWAKE_TEST_NOWHERE}/", &[":4:", "STORMWAKE_TEST_NOWHERE"]),
     case(

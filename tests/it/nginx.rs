@@ -28,7 +28,7 @@ fn start(program: &str, folder: &Folder, port: u16) -> Nginx {
          http {{\n  access_log off;\n  client_body_temp_path {at}/body;\n  proxy_temp_path {at}/proxy;\n\
          fastcgi_temp_path {at}/fastcgi;\n  uwsgi_temp_path {at}/uwsgi;\n  scgi_temp_path {at}/scgi;\n\
          keepalive_requests 1000000;\n\
-         limit_req_zone $server_name zone=all:1m rate=200r/s;\n  limit_req_status 429;\n\
+         limit_req_zone $server_port zone=all:1m rate=200r/s;\n  limit_req_status 429;\n\
          server {{\n    listen 127.0.0.1:{port};\n\
          root {at};\n\
          location / {{ limit_req zone=all burst=20 nodelay; add_header Retry-After 1 always; }}\n  }}\n}}\n"
@@ -97,6 +97,6 @@ fn a_real_server_that_answers_429_recovers() {
     let result = said.result();
     assert_eq!(result["recovery"]["class"], "RECOVERED");
     let limited: u64 =
-        result["windows"].as_array().expect("windows").iter().filter_map(|w| w["by_outcome"]["429"].as_u64()).sum();
+        result["windows"].as_array().expect("windows").iter().filter_map(|w| w["by_outcome"]["status_429"].as_u64()).sum();
     assert!(limited > 0, "the limit was met: {}", result["totals"]);
 }
