@@ -2,7 +2,8 @@
 
 /// Defines a struct that is read from a map with known keys. Each field is `name: Type` (required, unless
 /// [`Read::missing`](crate::config::Read::missing) gives a value, as `Option` does) or `name: Type = default`.
-/// `=> check` names a `fn(&Self) -> Result<(), String>` for what must hold between fields. Docs become the
+/// `=> check` names a `fn(&Self) -> Result<(), String>` for what must hold of and between fields; a message that begins
+/// with a field's name in backquotes is placed at that field. Docs become the
 /// schema's descriptions.
 ///
 /// ```
@@ -37,7 +38,7 @@ macro_rules! record {
                 $( let $field = fields.take::<$ty>(stringify!($field), problems, || $crate::record!(@missing $ty $(, $default)?)); )*
                 fields.close(problems);
                 let read = Self { $( $field: $field?, )* };
-                $( if let Err(message) = ($check)(&read) { problems.error(node.place, message); return None; } )?
+                $( if let Err(message) = ($check)(&read) { problems.error(node.blamed(&message), message); return None; } )?
                 Some(read)
             }
 

@@ -81,6 +81,12 @@ impl Node {
         node.place
     }
 
+    /// The place that a message is about: the entry whose key it begins with, in backquotes, or else all of this.
+    pub fn blamed(&self, message: &str) -> Place {
+        let key = message.strip_prefix('`').and_then(|rest| rest.split('`').next());
+        key.map_or(self.place, |key| self.place_of(&[key]))
+    }
+
     /// The entry of a map.
     pub fn get(&self, key: &str) -> Option<&Node> {
         match &self.value {

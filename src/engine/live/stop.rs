@@ -153,8 +153,15 @@ mod tests {
         let url = format!("http://{}/alerts", listener.local_addr().unwrap());
         tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
-            let _ = stream.read(&mut [0; 1024]).await;
+            let (mut head, mut part) = (Vec::new(), [0; 1024]);
+            while !head.ends_with(b"\r\n\r\n") {
+                let n = stream.read(&mut part).await.unwrap();
+                head.extend_from_slice(&part[..n]);
+            }
             let _ = stream.write_all(answer.as_bytes()).await;
+            let _ = stream.shutdown().await;
+            // Closing before the peer has read would reset the connection, and the answer could be lost.
+            let _ = stream.read(&mut part).await;
         });
         url
     }
