@@ -48,6 +48,12 @@ impl LiveClock {
     pub fn begin_in(&self, ahead: Span) {
         let _ = self.start.set(Instant::now() + ahead.to_std());
     }
+
+    /// How far ahead the zero lies; nothing once it is reached, or where the clock still waits.
+    pub fn until_zero(&self) -> Span {
+        let left = self.start.get().map(|start| start.saturating_duration_since(Instant::now()));
+        Span::from_std(left.unwrap_or_default())
+    }
 }
 
 impl Clock for LiveClock {

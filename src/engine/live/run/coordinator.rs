@@ -1,8 +1,8 @@
 //! The coordinator: moves the faults, gathers the windows, watches for reasons to stop, and ends the run.
 
 use super::faults::Faults;
+use super::hearing::Hearing;
 use super::{RunError, preflight};
-use crate::engine::Observer;
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::proxy::Proxy;
 use crate::engine::live::shard::{Control, Message, Shard};
@@ -23,10 +23,12 @@ use tokio::sync::mpsc;
 /// From the start of the clock's countdown to its zero: time for every shard to hear of it.
 const LEAD: Span = Span::from_millis(20);
 /// How far ahead a stop is told, so that all shards stop at one moment.
-const STOP_AHEAD: Span = Span::from_millis(10);
-/// How long shards may take to hand in their record, and to end. Two of these and the target's own end stay below
-/// the ten seconds that an interrupted run may take.
-const PATIENCE: Span = Span::from_secs(3);
+const STOP_AHEAD: Span = Span::from_millis(50);
+/// How long each step of the end may take: faults out, records in, target stopped, threads gone, observers heard. All
+/// of them together stay below the ten seconds that an interrupted run may take.
+const PATIENCE: Span = Span::from_millis(1_900);
+/// How long after the end of the load a shard may still be busy with it.
+const OVERDUE: Span = Span::from_secs(5);
 /// How often the target's process is looked at.
 const PULSE: Span = Span::from_millis(200);
 
@@ -44,7 +46,7 @@ pub struct Parts {
     pub checks: Checks,
     pub target: Option<TargetProcess>,
     pub signals: Signals,
-    pub observer: Box<dyn Observer>,
+    pub hearing: Hearing,
     pub warnings: Vec<String>,
 }
 
@@ -60,6 +62,8 @@ pub struct Coordinator {
     totals: Vec<Totals>,
     wires: WireCounts,
     ceiling_holds: u64,
+    /// Shards that ended without their record.
+    lost: usize,
 }
 
 impl Coordinator {
@@ -79,6 +83,7 @@ impl Coordinator {
             totals: Vec::new(),
             wires: WireCounts::default(),
             ceiling_holds: 0,
+            lost: 0,
             parts,
         })
     }
@@ -109,7 +114,7 @@ impl Coordinator {
     /// Goes along with the run until its load is over, or something stops it.
     async fn watch(&mut self) -> Option<StopReason> {
         let mut pulse = tokio::time::interval(PULSE.to_std());
-        let overdue = Timestamp::ZERO + self.parts.plan.length + PATIENCE;
+        let overdue = Timestamp::ZERO + self.parts.plan.length + OVERDUE;
         while self.totals.len() < self.parts.shards.len() {
             let next = self.moments.last().copied().unwrap_or(Timestamp::NEVER).min(overdue);
             let Parts { clock, messages, checks, signals, target, .. } = &mut self.parts;
@@ -158,7 +163,10 @@ impl Coordinator {
                 self.wires = self.wires.plus(wires);
             }
             Some(Message::Warm { .. }) => {}
-            Some(Message::Died { shard, why }) => return Some(StopReason::Internal(format!("shard {shard} ended: {why}"))),
+            Some(Message::Died { shard, why }) => {
+                self.lost += 1;
+                return Some(StopReason::Internal(format!("shard {shard} ended: {why}")));
+            }
             None => return Some(StopReason::Internal("every shard has ended".into())),
         }
         None
@@ -169,7 +177,7 @@ impl Coordinator {
         let mut stop = None;
         while let Some(window) = self.parts.series.complete() {
             let phase = self.parts.phases.iter().rfind(|phase| phase.from <= window.start);
-            self.parts.observer.window(window, phase.map_or("", |phase| &phase.name));
+            self.parts.hearing.window(window, phase.map_or("", |phase| &phase.name));
             stop = stop.or_else(|| self.stops.window(window));
         }
         stop.map(StopReason::StopCondition)
@@ -207,6 +215,7 @@ impl Coordinator {
             self.tell(&RunEvent::Warning { text: "a shard did not end in time".into() });
         }
         self.tell(&RunEvent::Ended);
+        let unheard = self.parts.hearing.end(PATIENCE).await;
         let rest = RunRecord {
             fleets: self.parts.plan.fleets.iter().map(|fleet| fleet.name.clone()).collect(),
             faults,
@@ -214,7 +223,7 @@ impl Coordinator {
             length: self.parts.plan.length,
             stopped: stopped.or(internal),
             cleanup_confirmed,
-            limits_reached: limits_reached(self.wires, self.ceiling_holds),
+            limits_reached: limits_reached(self.wires, self.ceiling_holds, unheard),
             service,
             ..RunRecord::default()
         };
@@ -225,24 +234,26 @@ impl Coordinator {
     async fn stop_load(&mut self, at: Timestamp) -> Option<StopReason> {
         self.parts.shards.iter().for_each(|shard| shard.tell(Control::StopAt(at)));
         let gather = async {
-            while self.totals.len() < self.parts.shards.len() {
-                match self.parts.messages.recv().await {
-                    Some(Message::Died { shard, why }) => return Some(format!("shard {shard} ended: {why}")),
-                    None => return Some("every shard has ended".into()),
-                    // The load is over: a stop condition that is met now changes nothing.
-                    message => drop(self.hear(message)),
+            let mut broken = None;
+            while self.totals.len() + self.lost < self.parts.shards.len() {
+                let message = self.parts.messages.recv().await;
+                let over = message.is_none();
+                // The load is over: a stop condition that is met now changes nothing.
+                if let Some(reason @ StopReason::Internal(_)) = self.hear(message) {
+                    broken = Some(reason);
+                }
+                if over {
+                    break;
                 }
             }
-            None
+            broken
         };
-        within(PATIENCE, gather)
-            .await
-            .unwrap_or_else(|| Some("a shard did not hand in its record".into()))
-            .map(StopReason::Internal)
+        let late = || Some(StopReason::Internal("a shard did not hand in its record".into()));
+        within(PATIENCE, gather).await.unwrap_or_else(late)
     }
 
     fn tell(&mut self, event: &RunEvent) {
-        self.parts.observer.event(self.parts.clock.now(), event);
+        self.parts.hearing.event(self.parts.clock.now(), event);
     }
 }
 
@@ -258,11 +269,12 @@ fn describe(reason: &StopReason) -> String {
     }
 }
 
-fn limits_reached(wires: WireCounts, ceiling_holds: u64) -> Vec<LimitReached> {
+fn limits_reached(wires: WireCounts, ceiling_holds: u64, unheard: u64) -> Vec<LimitReached> {
     let all = [
         ("max_attempts", ceiling_holds),
         ("ephemeral ports", wires.out_of_ports),
         ("file descriptors", wires.out_of_descriptors),
+        ("progress", unheard),
     ];
     let reached = all.into_iter().filter(|(_, count)| *count > 0);
     reached.map(|(limit, count)| LimitReached { limit: limit.to_string(), count }).collect()

@@ -2,6 +2,7 @@
 
 mod coordinator;
 mod faults;
+mod hearing;
 mod preflight;
 
 use super::guard::GuardError;

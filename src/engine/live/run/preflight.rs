@@ -1,6 +1,7 @@
 //! Everything that must be true before the clock starts; and what is built once it is.
 
 use super::coordinator::{Coordinator, Parts};
+use super::hearing::Hearing;
 use super::{RunError, RunSetup};
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::guard::{Allowed, Dialler};
@@ -82,7 +83,7 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         target,
         signals,
         warnings,
-        observer: setup.observer,
+        hearing: Hearing::start(setup.observer)?,
     })
 }
 

@@ -54,6 +54,8 @@ impl Driver {
 
     /// Runs until the end of the plan, or until it is told to stop; then hands in the record.
     pub async fn run(mut self, commands: &mut mpsc::UnboundedReceiver<Control>) -> io::Result<()> {
+        // Until then the clock stands still, and whatever happened would seem to take no time.
+        tokio::time::sleep(self.clock.until_zero().to_std()).await;
         self.each_machine(Timestamp::ZERO, Devices::start);
         loop {
             tokio::select! {
@@ -169,8 +171,11 @@ impl Driver {
         self.gauges.clear();
         self.gauges.extend(self.machines.iter().map(|machine| machine.gauges(end)));
         self.each_machine(end, Devices::stop);
-        let slice = self.recorder.close_window(self.open, &self.gauges);
-        let _ = self.messages.send(Message::Slice(slice));
+        // A shard that heard of the stop too late has closed that window; the recorder then keeps the rest.
+        if self.window_end() < end + self.window {
+            let slice = self.recorder.close_window(self.open, &self.gauges);
+            let _ = self.messages.send(Message::Slice(slice));
+        }
         let ceiling_holds = self.machines.iter().map(Devices::ceiling_holds).sum();
         let totals = Box::new(self.recorder.finish());
         let _ = self.messages.send(Message::Finished { totals, wires: self.transport.counts(), ceiling_holds });

@@ -13,11 +13,13 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use tokio::net::TcpStream;
 
+/// What moves a connection's bytes; none once it has ended, for a future must not be polled after that.
+type Moving = Option<Pin<Box<Connection<Io<TcpStream>, Full<Bytes>>>>>;
+
 /// A connection that is, or was, open.
 pub struct Line {
     sender: SendRequest<Full<Bytes>>,
-    // None once it has ended: a future must not be polled after that.
-    moving: Option<Pin<Box<Connection<Io<TcpStream>, Full<Bytes>>>>>,
+    moving: Moving,
 }
 
 impl Line {
@@ -69,17 +71,18 @@ impl Line {
                 Some(None) => return Ok(None),
                 Some(Some(Err(error))) => return Err(classify(&error)),
                 // Trailers are no part of the body.
-                Some(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(data) => return Ok(Some(data)),
-                    Err(_) => {}
-                },
+                Some(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Ok(Some(data));
+                    }
+                }
             }
         }
     }
 }
 
 /// Moves the connection's bytes until `wanted` is there; `None` where the connection ended without it.
-async fn drive<F: Future>(moving: &mut Option<Pin<Box<Connection<Io<TcpStream>, Full<Bytes>>>>>, wanted: F) -> Option<F::Output> {
+async fn drive<F: Future>(moving: &mut Moving, wanted: F) -> Option<F::Output> {
     let mut wanted = pin!(wanted);
     std::future::poll_fn(|cx| {
         if let Some(connection) = moving
