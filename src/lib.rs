@@ -30,6 +30,25 @@
 //! Floor 3: surface
 //! - `report`: a run's record to bytes
 //! - `cli`: one file per command; exit codes in one table
+//!
+//! # Invariants
+//!
+//! 1. Below the engines nothing reads a clock, draws from a global generator, sleeps, spawns or does IO. Time is an
+//!    argument, randomness is an argument: test `what_is_banned_stands_only_where_it_may`, and `clippy.toml`.
+//! 2. The retry loop exists once, and every engine runs it: test `the_retry_loop_exists_once`.
+//! 3. Randomness is counter-based, keyed by (seed, fleet, client, operation, attempt, purpose); so the machines are a
+//!    function of (plan, seed), whatever the order of events, the number of shards or the policy under test:
+//!    test `a_run_repeats_to_the_byte_and_arrivals_do_not_depend_on_the_policy`, test `a_draw_is_a_function_of_its_key`.
+//! 4. Deadlines are rounded up to the run's timer grain in one place; measured latency is not rounded:
+//!    test `deadlines_are_rounded_in_one_place`.
+//! 5. A gate without enough evidence is inconclusive, and inconclusive is never a pass: test `no_evidence_no_pass`.
+//! 6. Every queue, loop, buffer and run is bounded, and reaching a bound is counted and reported:
+//!    test `hostile_files_are_refused_in_bounded_time`, test `a_day_of_windows_is_bounded`,
+//!    test `a_target_that_is_down_or_broken_is_no_healthy_baseline`.
+//! 7. Faults are leases: when the controller dies, they go with it. The proxy lives in its process, the built-in target
+//!    ends with its parent: test `a_killed_run_leaves_nothing_behind`.
+//! 8. Only `plan` knows YAML, only `report` knows output formats, only `report` and `cli` write to stdout:
+//!    test `what_is_banned_stands_only_where_it_may`.
 
 pub mod config;
 pub mod engine;

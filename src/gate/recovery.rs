@@ -11,7 +11,7 @@
 //! - The end is the last `recovery.hold` (or `span`, where that is longer), and more where it takes more to have
 //!   `recovery.operations`. Goodput there is compared with the smaller of the baseline's and what was offered; offered load counts
 //!   as no more than the baseline carried up to a tenth above it.
-//! - The backlog's slope is that of the last quarter of the stretch, or twice the end where that is longer; what
+//! - The backlog's slope is that of the last half of the stretch, or three times the end where that is longer; what
 //!   counts as falling says [`Trend`]. A drain projected beyond the horizon is DEGRADED.
 //! - A run that is not healthy, and at whose end nothing was offered and nobody held anything, is INCONCLUSIVE.
 //! - With a goodput under half while more is offered than the baseline carried, the run is DEGRADED, not STUCK.
@@ -292,7 +292,7 @@ impl Case<'_> {
         let (goodput, offered) = (rate(Figure::Goodput, windows), rate(Figure::Offered, windows));
         let idle = quiet && windows.iter().all(|w| w.all.backlog == 0);
         let measure = if quiet { carried } else { carried.min(offered) };
-        let (trend, drain) = self.trend((2 * length).max(all.len() / 4).min(all.len()));
+        let (trend, drain) = self.trend((3 * length).max(all.len() / 2).min(all.len()));
         End { windows, goodput, offered, ratio: goodput / measure.max(f64::MIN_POSITIVE), idle, trend, drain }
     }
 

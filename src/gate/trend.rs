@@ -10,7 +10,9 @@ pub struct Trend {
     /// Where the line stands at the last value.
     pub end: f64,
     /// Whether it falls by more than noise: the slope is below zero by three times its own standard error, and over
-    /// the stretch it comes to more than a twentieth of the mean.
+    /// the stretch it comes to more than a tenth of the mean. Levels remember: operations live for several windows, so
+    /// a backlog wanders. The error is that of first-order autoregressive residuals, √((1 + r)/(1 − r)) times that of
+    /// independent ones.
     pub falling: bool,
 }
 
@@ -29,10 +31,11 @@ impl Trend {
             xy += x * (level - mean);
         }
         let step = xy / xx;
-        let residual = |(i, level): (usize, &f64)| level - mean - step * (i as f64 - mid);
-        let squares: f64 = levels.iter().enumerate().map(residual).map(|r| r * r).sum();
-        let error = libm::sqrt(squares / (n - 2.0) / xx);
-        let falling = step < -3.0 * error && -step * (n - 1.0) > mean / 20.0;
+        let residuals: Vec<f64> = levels.iter().enumerate().map(|(i, level)| level - mean - step * (i as f64 - mid)).collect();
+        let squares: f64 = residuals.iter().map(|r| r * r).sum();
+        let memory = memory(&residuals, squares);
+        let error = libm::sqrt(squares / (n - 2.0) / xx * (1.0 + memory) / (1.0 - memory));
+        let falling = step < -3.0 * error && -step * (n - 1.0) > mean / 10.0;
         Some(Self { slope: step / window.as_secs_f64(), end: mean + step * mid, falling })
     }
 
@@ -42,9 +45,16 @@ impl Trend {
     }
 }
 
+/// The residuals' autocorrelation from one window to the next, kept within what can be corrected for.
+fn memory(residuals: &[f64], squares: f64) -> f64 {
+    let products: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    if squares > 0.0 { (products / squares).clamp(0.0, 0.95) } else { 0.0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rng::{Key, Purpose};
 
     const WINDOW: Span = Span::from_millis(500);
 
@@ -70,5 +80,24 @@ mod tests {
         assert_eq!(Trend::of(&rising, WINDOW).unwrap().drain(0.0), None);
         assert_eq!(Trend::of(&[0.0; 10], WINDOW).map(|t| t.falling), Some(false));
         assert_eq!(Trend::of(&[3.0, 2.0, 1.0], WINDOW), None);
+    }
+
+    /// A stuck system's backlog of a thousand: as many operations as come up in the seconds that each of them lives.
+    #[test]
+    fn a_backlog_that_wanders_is_rarely_taken_for_one_that_falls() {
+        let keep = 0.6;
+        let wanders = |seed: u64| {
+            let mut draws = Key { seed, ..Key::default() }.stream(Purpose::Network);
+            let mut off = draws.normal();
+            let levels: Vec<f64> = (0..20)
+                .map(|_| {
+                    off = keep * off + libm::sqrt(1.0 - keep * keep) * draws.normal();
+                    1000.0 + 32.0 * off
+                })
+                .collect();
+            Trend::of(&levels, WINDOW).is_some_and(|t| t.falling)
+        };
+        let taken = (0..5_000).filter(|&seed| wanders(seed)).count();
+        assert!(taken < 50, "{taken} of 5000");
     }
 }

@@ -20,6 +20,7 @@ fn program() -> Option<&'static str> {
     ["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"].into_iter().find(|path| Path::new(path).exists())
 }
 
+#[allow(clippy::zombie_processes, reason = "the value that is returned waits when it goes")]
 fn start(program: &str, folder: &Folder, port: u16) -> Nginx {
     let at = folder.path().display();
     let config = format!(

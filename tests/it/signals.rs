@@ -113,14 +113,33 @@ fn a_failing_check_stops_with_its_code() {
     assert_eq!(said.code, Some(4), "{said:#?}");
 }
 
+/// The processes that a process has started and that still run.
+fn children(parent: u32) -> Vec<u32> {
+    let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+    list.split_whitespace().filter_map(|id| id.parse().ok()).collect()
+}
+
+fn runs(id: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{id}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// SIGKILL in the middle of a fault: the events are there, and neither a target nor a proxy with a fault is.
 #[test]
-fn a_killed_run_leaves_its_events() {
+fn a_killed_run_leaves_nothing_behind() {
     let _machine = shared();
-    let (folder, server) = (Folder::new("killed"), healthy());
-    let mut child = start(&folder, &server, "");
+    let folder = Folder::new("killed");
+    folder.write("long.yaml", PLAN.replace("url: 'URL'", "service: { servers: 4, service_time: 1ms }"));
+    let mut child = command(&folder, &["run", "long.yaml"]).spawn().expect("the binary starts");
     wait_for(&folder, "fault_started");
+    let targets = children(child.id());
+    assert!(!targets.is_empty(), "the built-in target is a child process");
     child.kill().expect("it was running");
     child.wait().expect("it ends");
+    let start = Instant::now();
+    while targets.iter().any(|id| runs(*id)) {
+        assert!(start.elapsed() < Duration::from_secs(5), "the target outlives its parent");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let log = std::fs::File::open(glob(&folder).pop().expect("a run")).expect("events");
     for line in BufReader::new(log).lines() {
         let line = line.expect("readable");

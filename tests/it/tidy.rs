@@ -208,6 +208,38 @@ fn every_invariant_names_tests_that_exist() {
     complain("tests that src/lib.rs names and that do not exist", missing);
 }
 
+/// The source without its tests, as (path from the root, text).
+fn source() -> Vec<(String, String)> {
+    rust_files(&root().join("src"))
+        .into_iter()
+        .map(|file| {
+            let text = fs::read_to_string(&file).expect("a readable file");
+            let own = text.split("#[cfg(test)]").next().unwrap_or_default().to_string();
+            (file.strip_prefix(root()).expect("a file of ours").to_string_lossy().into_owned(), own)
+        })
+        .filter(|(path, _)| !path.contains("/storm/"))
+        .collect()
+}
+
+fn files_with(text: &str) -> Vec<String> {
+    source().into_iter().filter(|(_, own)| own.contains(text)).map(|(path, _)| path).collect()
+}
+
+/// An operation is begun and continued by the fleet's machine alone, and by no engine.
+#[test]
+fn the_retry_loop_exists_once() {
+    let users: Vec<String> = files_with("crate::operation").into_iter().filter(|path| !path.starts_with("src/fleet/")).collect();
+    complain("files that run operations beside the fleet's machine", users);
+    assert_eq!(files_with("fn refusal("), ["src/operation.rs"], "what refuses a retry is decided once");
+    assert_eq!(files_with(".retries(outcome)"), ["src/operation.rs"], "what is retried is asked once");
+}
+
+#[test]
+fn deadlines_are_rounded_in_one_place() {
+    assert_eq!(files_with(".round_up("), ["src/operation.rs"]);
+    assert_eq!(files_with("fn round_up("), ["src/time.rs"]);
+}
+
 /// A text that may stand only in some places.
 struct Ban {
     text: &'static str,
