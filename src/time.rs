@@ -103,6 +103,16 @@ impl Span {
         Self(self.0.saturating_mul(n))
     }
 
+    /// This length for a sentence: to the tenth of a second from one second on, to the second from one minute on.
+    pub const fn about(self) -> Self {
+        let step = match self.0 {
+            0..1_000_000_000 => 1_000_000,
+            1_000_000_000..60_000_000_000 => 100_000_000,
+            _ => 1_000_000_000,
+        };
+        Self(self.0.saturating_add(step / 2) / step * step)
+    }
+
     /// For the standard library and the runtime.
     pub const fn to_std(self) -> std::time::Duration {
         std::time::Duration::from_nanos(self.0)
@@ -418,6 +428,15 @@ mod tests {
         assert_eq!(Share::parse("7%").unwrap().to_string(), "7%");
         assert!(Share::parse("0.1").unwrap_err().contains("`10%`"));
         assert!(Share::parse("101%").is_err());
+    }
+
+    #[test]
+    fn lengths_for_sentences_are_rounded() {
+        for (exact, said) in
+            [(999_400_000, "999ms"), (5_999_000_000, "6s"), (1_240_000_000, "1s200ms"), (90_600_000_000, "1m31s"), (0, "0s")]
+        {
+            assert_eq!(Span(exact).about().to_string(), said);
+        }
     }
 
     #[test]

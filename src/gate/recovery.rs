@@ -175,7 +175,8 @@ impl Case<'_> {
             n => format!("it held, was lost {n} times, and came back"),
         };
         let sentence = format!(
-            "healthy again {time} after {} ended, {against} the target of {target}, and {held}; {cleared}",
+            "healthy again {} after {} ended, {against} the target of {target}, and {held}; {cleared}",
+            time.about(),
             self.fault.name
         );
         Recovery { class, last_clause, sentence, ..self.inconclusive(String::new()) }
@@ -190,7 +191,7 @@ impl Case<'_> {
         if let Some(start) = self.course.good_to_the_end() {
             return self.unproven(start);
         }
-        let after = self.seen_for();
+        let after = self.seen_for().about();
         if after < self.config.within && relapses == 0 {
             let reason = format!(
                 "not healthy {after} after {}, and {} before the target of {} had passed; {}",
@@ -220,8 +221,10 @@ impl Case<'_> {
         };
         let (name, hold) = (&self.fault.name, self.config.hold);
         let ended = self.what_ended();
-        let sentence =
-            format!("good from {time} after {name} ended, but {ended} {lasted} later, and it takes {hold} to hold; {advice}");
+        let sentence = format!(
+            "good from {} after {name} ended, but {ended} {lasted} later, and it takes {hold} to hold; {advice}",
+            time.about()
+        );
         Recovery { class, unrecovered_for: time, sentence, ..self.inconclusive(String::new()) }
     }
 
@@ -244,7 +247,7 @@ impl Case<'_> {
         let (rate, share) = (Figure::Goodput.unit(), Figure::Errors.unit());
         let goodput = format!(
             "{} after {} goodput is {} ({} of the smaller of the baseline's {} and the {} offered)",
-            self.seen_for(),
+            self.seen_for().about(),
             self.fault.name,
             rate.show(end.goodput),
             share.show(end.ratio),

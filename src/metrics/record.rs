@@ -210,6 +210,11 @@ pub enum RunEvent {
         /// What it answered.
         detail: String,
     },
+    /// Something that is worth keeping with the run, and no cause for concern.
+    Note {
+        /// What.
+        text: String,
+    },
     /// Something that the user should know.
     Warning {
         /// What.

@@ -76,6 +76,7 @@ fn describe(event: &RunEvent) -> (&'static str, Value) {
         RunEvent::FaultEnded { fault, touched } => ("fault_ended", json!({ "fault": fault, "touched": touched })),
         RunEvent::Stopping { reason } => ("stopping", json!({ "reason": reason })),
         RunEvent::Check { check, passed, detail } => ("check", json!({ "check": check, "passed": passed, "detail": detail })),
+        RunEvent::Note { text } => ("note", json!({ "text": text })),
         RunEvent::Warning { text } => ("warning", json!({ "text": text })),
         RunEvent::Ended => ("ended", Value::Null),
     }
@@ -126,6 +127,7 @@ mod tests {
             RunEvent::FaultEnded { fault: text(), touched: 7 },
             RunEvent::Stopping { reason: text() },
             RunEvent::Check { check: text(), passed: false, detail: text() },
+            RunEvent::Note { text: text() },
             RunEvent::Warning { text: text() },
             RunEvent::Ended,
         ]

@@ -172,7 +172,7 @@ impl<W: Write + Send> Observer for Progress<W> {
             RunEvent::Check { check, passed: true, .. } => self.note(at, Colour::Green, &format!("check {check} passed again")),
             RunEvent::Warning { text } => self.note(at, Colour::Yellow, &format!("warning: {text}")),
             RunEvent::Ended => self.clear(),
-            RunEvent::Started | RunEvent::PhaseStarted { .. } => {}
+            RunEvent::Started | RunEvent::PhaseStarted { .. } | RunEvent::Note { .. } => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! A run against a real server: nginx with `limit_req`, which answers 429 above its rate.
 
-use crate::support::{Folder, alone, stormwake};
+use crate::support::{Folder, stormwake, with_evidence};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -92,8 +92,7 @@ fn a_real_server_that_answers_429_recovers() {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
     let _nginx = start(program, &folder, port);
     let plan = folder.write("nginx-limit.yaml", PLAN.replace("PORT", &port.to_string()));
-    let _machine = alone();
-    let said = stormwake(&folder, &["run", plan.to_str().expect("UTF-8"), "--json"]);
+    let said = with_evidence(|| stormwake(&folder, &["run", plan.to_str().expect("UTF-8"), "--json"]));
     assert_eq!(said.code, Some(0), "{said:#?}");
     let result = said.result();
     assert_eq!(result["recovery"]["class"], "RECOVERED");

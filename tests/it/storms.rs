@@ -1,6 +1,6 @@
 //! The story of the quickstart, live: the same outage, with and without a retry budget.
 
-use crate::support::{Folder, Said, alone, stormwake};
+use crate::support::{Folder, Said, stormwake, with_evidence};
 
 /// The quickstart at half its durations and twice its rates: the same story in half the time.
 const HALF: &[&str] = &[
@@ -22,8 +22,7 @@ fn run(plan: &str, more: &[&str]) -> Said {
     for set in HALF.iter().chain(more) {
         args.extend(["--set", *set]);
     }
-    let _machine = alone();
-    stormwake(&folder, &args)
+    with_evidence(|| stormwake(&folder, &args))
 }
 
 fn books(result: &serde_json::Value) {

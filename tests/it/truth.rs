@@ -1,19 +1,16 @@
 //! The truth test: a server stops for two of ten seconds, and the latencies must say so.
 
-use crate::support::{Folder, Server, alone, read_head, stormwake};
+use crate::support::{Folder, Said, Server, read_head, stormwake, with_evidence};
 use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// 500 operations a second for ten seconds; those that start while the server stands still are a fifth of all, and
-/// wait between no time and two seconds: the 90th percentile is 1.0 s, the 99th 1.9 s, whatever the client was doing.
-#[test]
-fn a_stopped_server_shows_in_the_latencies_from_the_intended_start() {
+/// Answers at once, but for two seconds from the fourth after its first request on.
+fn server_that_stops() -> Server {
     let first = OnceLock::new();
-    let server = Server::start(move |mut stream| {
+    Server::start(move |mut stream| {
         while read_head(&mut stream).is_some() {
-            let start = *first.get_or_init(Instant::now);
-            let since = start.elapsed();
+            let since = first.get_or_init(Instant::now).elapsed();
             let (stop, go) = (Duration::from_secs(4), Duration::from_secs(6));
             if since >= stop && since < go {
                 std::thread::sleep(go - since);
@@ -22,9 +19,11 @@ fn a_stopped_server_shows_in_the_latencies_from_the_intended_start() {
                 return;
             }
         }
-    });
-    let folder = Folder::new("truth");
-    let _machine = alone();
+    })
+}
+
+fn run(folder: &Folder) -> Said {
+    let server = server_that_stops();
     let plan = format!(
         "version: 1\nname: truth\ntarget: {{ url: '{}' }}\n\
          fleets: {{ all: {{ clients: 200, policy: {{ attempts: 1, timeout: 8s }}, load: {{ constant: {{ rate: 500/s }} }} }} }}\n\
@@ -32,6 +31,14 @@ fn a_stopped_server_shows_in_the_latencies_from_the_intended_start() {
          length: 10s\n",
         server.url()
     );
-    let said = stormwake(&folder, &["run", folder.write("truth.yaml", plan).to_str().expect("UTF-8"), "--json"]);
+    stormwake(folder, &["run", folder.write("truth.yaml", plan).to_str().expect("UTF-8"), "--json"])
+}
+
+/// 500 operations a second for ten seconds; those that start while the server stands still are a fifth of all, and
+/// wait between no time and two seconds: the 90th percentile is 1.0 s, the 99th 1.9 s, whatever the client was doing.
+#[test]
+fn a_stopped_server_shows_in_the_latencies_from_the_intended_start() {
+    let folder = Folder::new("truth");
+    let said = with_evidence(|| run(&folder));
     assert_eq!(said.code, Some(0), "{said:#?}");
 }

@@ -147,9 +147,15 @@ impl Proxy {
         self.control.live.load(Ordering::Relaxed)
     }
 
+    /// How many connects may wait to be accepted, at each shard's listener of a fleet; and what to say where the
+    /// machine grants less than we asked for.
+    pub fn backlog(&self) -> (u32, Option<&str>) {
+        (self.backlog, self.backlog_notice.as_deref())
+    }
+
     /// Bounds that the proxy has reached, each as a sentence.
     pub fn notices(&self) -> Vec<String> {
-        self.backlog_notice.iter().cloned().chain(self.control.trouble.notices()).collect()
+        self.control.trouble.notices()
     }
 
     fn open_doors(&self, shard: usize, hub: &Rc<Hub>) {

@@ -48,6 +48,8 @@ pub struct Parts {
     pub signals: Signals,
     pub hearing: Hearing,
     pub warnings: Vec<String>,
+    /// What is worth keeping with the run.
+    pub note: Option<String>,
 }
 
 pub struct Coordinator {
@@ -106,6 +108,9 @@ impl Coordinator {
         clock.begin_in(LEAD);
         self.parts.shards.iter().for_each(|shard| shard.tell(Control::Start));
         self.tell(&RunEvent::Started);
+        if let Some(text) = self.parts.note.take() {
+            self.tell(&RunEvent::Note { text });
+        }
         for text in std::mem::take(&mut self.parts.warnings) {
             self.tell(&RunEvent::Warning { text });
         }

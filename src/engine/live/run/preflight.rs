@@ -52,7 +52,7 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     let fleets = u16::try_from(plan.fleets.len()).expect("a plan has fewer fleets than that");
     let setup_of_proxy = ProxySetup { timeline: timeline.clone(), fleets, shards, upstream, clock: clock.clone() };
     let proxy = Arc::new(Proxy::bind(setup_of_proxy)?);
-    warnings.extend(proxy.notices());
+    let note = note_backlog(&proxy, &plan, &mut warnings);
     let phases = timeline.phases(plan.length);
     let (heard, mut messages) = mpsc::unbounded_channel();
     let shards = spawn_shards(shards, &plan, &requests, &proxy, &clock, &phases, &heard)?;
@@ -83,8 +83,20 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         target,
         signals,
         warnings,
+        note,
         hearing: Hearing::start(setup.observer)?,
     })
+}
+
+/// A listen backlog that is smaller than a fleet is a warning; smaller than we asked for, a note.
+fn note_backlog(proxy: &Proxy, plan: &Plan, warnings: &mut Vec<String>) -> Option<String> {
+    let (backlog, notice) = proxy.backlog();
+    let notice = notice?.to_string();
+    if plan.fleets.iter().any(|fleet| fleet.config.clients > backlog) {
+        warnings.push(notice);
+        return None;
+    }
+    Some(notice)
 }
 
 /// Where the requests go.
