@@ -50,8 +50,8 @@ pub fn load(source: &Source) -> Result<Loaded, PlanError> {
             plan,
             warnings_text: diagnostics.to_string(),
             warnings: diagnostics.problems,
+            sha256: Sha256::digest(effective.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect(),
             effective,
-            sha256: Sha256::digest(source.text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect(),
         }),
         _ => Err(PlanError::Invalid(Box::new(diagnostics))),
     }
@@ -96,6 +96,12 @@ fn stages(source: &Source, diagnostics: &mut Diagnostics) -> Option<(Plan, Strin
         entries.retain(|(key, _)| !key.name.starts_with("x-"));
     }
     let effective = emit::emit(&root);
+    if effective.len() > yaml::MAX_BYTES {
+        let message =
+            format!("with its aliases spelled out the plan is {} bytes long, and may be {}", effective.len(), yaml::MAX_BYTES);
+        problems.error_with_hint(root.place, message, "use fewer aliases of large values");
+        return None;
+    }
     // An unresolved variable would only be reported again, as a value that does not fit its field.
     if problems.any_error() {
         return None;

@@ -5,6 +5,7 @@ use crate::config::{At, Node, Problems, Read, Shape, Table, Value, read_text};
 use crate::record;
 use crate::service::ServiceConfig;
 use crate::time::{Rate, Span};
+use std::net::IpAddr;
 
 record! {
     /// A header value that is read when the run starts, and never printed.
@@ -143,5 +144,43 @@ impl Success {
     /// Whether a status counts as success.
     pub fn accepts(&self, status: u16) -> bool {
         self.status.iter().any(|set| set.contains(status))
+    }
+}
+
+/// Whether a pattern of `allow` names a host: exactly, by `*.suffix`, or by an address that it is or resolves to.
+/// The one rule, for `check` and for the guard at every connect.
+pub fn allows(pattern: &str, host: &str, address: Option<IpAddr>) -> bool {
+    let (pattern, host) = (pattern.to_ascii_lowercase(), host.to_ascii_lowercase());
+    match pattern.strip_prefix("*.") {
+        Some(suffix) => host.strip_suffix(suffix).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
+        None => {
+            let pattern = pattern.trim_start_matches('[').trim_end_matches(']');
+            let named = pattern.parse::<IpAddr>().ok().map(|ip| ip.to_canonical());
+            pattern == host || named.is_some() && named == address.map(|ip| ip.to_canonical())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_names_a_host_or_an_address() {
+        let ip = |text: &str| text.parse::<IpAddr>().ok();
+        for (pattern, host, address, wanted) in [
+            ("a.internal", "A.Internal", None, true),
+            ("*.internal", "a.internal", None, true),
+            ("*.internal", "internal", None, false),
+            ("*.internal", "a.internal.example", None, false),
+            ("[2001:db8::1]", "2001:db8::1", ip("2001:db8::1"), true),
+            ("2001:db8:0::1", "2001:db8::1", ip("2001:db8::1"), true),
+            ("192.0.2.7", "a.internal", ip("192.0.2.7"), true),
+            ("192.0.2.7", "a.internal", ip("::ffff:192.0.2.7"), true),
+            ("192.0.2.7", "a.internal", ip("192.0.2.8"), false),
+            ("192.0.2.7", "a.internal", None, false),
+        ] {
+            assert_eq!(allows(pattern, host, address), wanted, "{pattern} {host} {address:?}");
+        }
     }
 }

@@ -53,7 +53,7 @@ impl TargetUrl {
     /// Whether the host is loopback by its spelling alone: `localhost`, or an address of loopback.
     pub fn is_loopback(&self) -> bool {
         let local = self.host == "localhost" || self.host.ends_with(".localhost");
-        local || self.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+        local || self.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
     }
 
     /// Reads a URL.

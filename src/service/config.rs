@@ -1,6 +1,7 @@
 //! What a plan says of the built-in target. Each part's own settings stand in the part's file.
 
 pub use super::limiter::LimiterConfig;
+use super::servers::MAX_IN_SERVICE;
 pub use super::time::ServiceTime;
 use crate::config::{Node, Problems, Read, Shape, read_text};
 use crate::record;
@@ -18,13 +19,13 @@ impl Read for Servers {
     fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
         read_text(node, problems, |text| match (text, text.parse::<u32>()) {
             ("unlimited", _) => Ok(Self::Unlimited),
-            (_, Ok(n)) if n > 0 => Ok(Self::Limited(n)),
-            _ => Err(format!("expected a number of servers from 1, or `unlimited`, found `{text}`")),
+            (_, Ok(n)) if (1..=MAX_IN_SERVICE).contains(&(n as usize)) => Ok(Self::Limited(n)),
+            _ => Err(format!("expected a number of servers from 1 to {MAX_IN_SERVICE}, or `unlimited`, found `{text}`")),
         })
     }
     fn shape() -> Shape {
         Shape::OneOf(vec![
-            Shape::Integer { min: 1, max: u64::from(u32::MAX) },
+            Shape::Integer { min: 1, max: MAX_IN_SERVICE as u64 },
             Shape::Text { what: "no limit", pattern: "^unlimited$", examples: &["unlimited"] },
         ])
     }

@@ -3,6 +3,7 @@
 
 use crate::engine::live::clock::Clock;
 use crate::plan::TargetUrl;
+use crate::plan::target::allows;
 use crate::time::{Span, Timestamp};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -60,7 +61,7 @@ pub struct Allowed {
 impl Allowed {
     /// The plan's `allow`, and whether `--approve` was given.
     pub fn new(hosts: impl IntoIterator<Item = String>, approved: bool) -> Self {
-        Self { hosts: hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect(), approved }
+        Self { hosts: hosts.into_iter().collect(), approved }
     }
 
     /// Checks one resolved address of a host.
@@ -75,7 +76,8 @@ impl Allowed {
         let literal = host.parse::<IpAddr>().is_ok();
         let at = if literal { String::new() } else { format!(" ({address})") };
         let host = host.to_string();
-        match (self.names(&host, address), self.approved) {
+        let named = self.hosts.iter().any(|pattern| allows(pattern, &host, Some(address)));
+        match (named, self.approved) {
             (true, true) => Ok(()),
             (true, false) => Err(GuardError::NotApproved { host, at }),
             (false, _) => Err(GuardError::NotAllowed { host, at }),
@@ -97,15 +99,6 @@ impl Allowed {
         }
         addresses.iter().try_for_each(|address| self.check(host, address.ip()))?;
         Ok(addresses)
-    }
-
-    /// Whether `allow` names the host: exactly, by `*.suffix`, or by its address.
-    fn names(&self, host: &str, address: IpAddr) -> bool {
-        let host = host.to_ascii_lowercase();
-        self.hosts.iter().any(|allowed| match allowed.strip_prefix("*.") {
-            Some(suffix) => host.strip_suffix(suffix).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
-            None => *allowed == host || allowed.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical() == address),
-        })
     }
 }
 

@@ -4,6 +4,7 @@ use super::fleets::check_header_value;
 use super::{Context, MAX_LENGTH};
 use crate::config::{At, Place, Table};
 use crate::plan::arithmetic;
+use crate::plan::target::allows;
 use crate::plan::url::{Scheme, TargetUrl, check_host};
 use crate::plan::{Fleet, HeaderValue, TargetConfig};
 use crate::service::config::{LimiterConfig, ServiceConfig};
@@ -41,23 +42,15 @@ pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], cx: &mut Context) {
 }
 
 fn check_url(url: &At<TargetUrl>, target: &TargetConfig, cx: &mut Context) {
-    let allowed = target.allow.iter().any(|pattern| matches(&pattern.value, &url.value.host));
+    let host = &url.value.host;
+    let allowed = target.allow.iter().any(|pattern| allows(&pattern.value, host, host.parse().ok()));
     if !url.value.is_loopback() && !allowed {
-        let message = format!("`{}` is not loopback and not in `allow`: the run will be refused", url.value.host);
+        let message = format!("`{host}` is not in `allow`: the run will be refused, unless it resolves to loopback");
         cx.warn(url.place, message, format!("add `allow: [{}]`, and run with `--approve`", url.value.host));
     }
     if target.ca_file.is_some() && url.value.scheme == Scheme::Http {
         let place = cx.at(&["target", "ca_file"]);
         cx.warn(place, "`ca_file` does nothing for an http:// target", "remove it, or write https://");
-    }
-}
-
-/// Whether a pattern of `allow` names a host: the host itself, or `*.suffix`.
-fn matches(pattern: &str, host: &str) -> bool {
-    let pattern = pattern.to_ascii_lowercase();
-    match pattern.strip_prefix("*.") {
-        Some(suffix) => host.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.') && rest.len() > 1),
-        None => pattern.trim_matches(['[', ']']) == host,
     }
 }
 
