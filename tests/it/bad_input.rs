@@ -253,16 +253,24 @@ fn a_target_that_is_down_or_broken_is_no_healthy_baseline() {
         ("a failure each time", Server::answering(*b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n")),
     ];
     check_message("nobody listens", &run_against(&folder, &format!("http://{unused}/"), &["--quiet"]), 3, &[]);
-    for (name, server) in &servers {
-        let said = run_against(&folder, &server.url(), &["--json", "--quiet"]);
-        check_message(name, &said, 3, &[]);
-        let result = said.result();
-        assert_eq!(result["outcome"], "inconclusive", "{name}");
-        let totals = &result["totals"];
-        let count = |key: &str| totals[key].as_u64().unwrap_or_else(|| panic!("{name}: {key} of {totals}"));
-        let ended = ["succeeded", "failed", "unresolved", "refused", "dropped"].map(count).iter().sum::<u64>();
-        assert_eq!(count("operations"), ended, "{name}: the books: {totals}");
-    }
+    std::thread::scope(|scope| {
+        for (number, (name, server)) in servers.iter().enumerate() {
+            scope.spawn(move || {
+                let folder = Folder::new(&format!("broken-target-{number}"));
+                check_broken_target(name, &run_against(&folder, &server.url(), &["--json", "--quiet"]));
+            });
+        }
+    });
+}
+
+fn check_broken_target(name: &str, said: &Said) {
+    check_message(name, said, 3, &[]);
+    let result = said.result();
+    assert_eq!(result["outcome"], "inconclusive", "{name}");
+    let totals = &result["totals"];
+    let count = |key: &str| totals[key].as_u64().unwrap_or_else(|| panic!("{name}: {key} of {totals}"));
+    let ended = ["succeeded", "failed", "unresolved", "refused", "dropped"].map(count).iter().sum::<u64>();
+    assert_eq!(count("operations"), ended, "{name}: the books: {totals}");
 }
 
 #[test]

@@ -63,6 +63,14 @@ fn a_budget_of_a_tenth_lets_the_quickstart_recover() {
 /// A plan that expects what does not happen fails.
 #[test]
 fn an_expectation_can_fail() {
-    let said = run("quickstart-budget", &["expect.class=STUCK"]);
+    let short = [
+        "steady_state.for=3s",
+        "timeline.outage.at=4s",
+        "timeline.outage.for=2s",
+        "recovery.within=4s",
+        "recovery.hold=3s",
+        "length=14s",
+    ];
+    let said = run("quickstart-budget", &[&short[..], &["expect.class=STUCK"]].concat());
     assert_eq!(said.code, Some(1), "{said:#?}");
 }

@@ -102,7 +102,7 @@ pub fn with_evidence(mut run: impl FnMut() -> Said) -> Said {
         if said.code != Some(3) || !said.out.contains("the generator lagged") {
             break;
         }
-        eprintln!("the machine was too busy to judge anything; once more");
+        let _ = writeln!(std::io::stderr(), "the machine was too busy to judge anything; once more");
         said = run();
     }
     said
