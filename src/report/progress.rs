@@ -83,18 +83,20 @@ impl<W: Write + Send> Progress<W> {
         (self.width)().max(2) - 1
     }
 
-    fn figures(&self, window: &Window) -> Vec<String> {
+    /// Each figure with its name, and with a short one for narrow terminals.
+    fn figures(&self, window: &Window) -> Vec<(String, String)> {
         let seconds = self.window.times(self.since.windows).as_secs_f64();
         let per_second = |n: u64| rate((seconds > 0.0).then(|| n as f64 / seconds));
         let share = (self.since.attempts > 0).then(|| self.since.retries as f64 / self.since.attempts as f64);
         let p99 = self.since.latency.quantile(990).map(|span| span.as_secs_f64() * 1e3);
+        let named = |long: &str, short: &str, value: String| (format!("{long} {value}"), format!("{short} {value}"));
         vec![
-            format!("goodput {}", per_second(self.since.succeeded)),
-            format!("offered {}", per_second(self.since.offered)),
-            format!("attempted {}", per_second(self.since.attempts)),
-            format!("retries {}", percent(share)),
-            format!("p99 {}", millis(p99)),
-            format!("in flight {}", number(window.all.in_flight as f64)),
+            named("goodput", "good", per_second(self.since.succeeded)),
+            named("offered", "off", per_second(self.since.offered)),
+            named("attempted", "att", per_second(self.since.attempts)),
+            named("retries", "ret", percent(share)),
+            named("p99", "p99", millis(p99)),
+            named("in flight", "fly", number(window.all.in_flight as f64)),
         ]
     }
 
@@ -105,26 +107,31 @@ impl<W: Write + Send> Progress<W> {
             Manner::Rewritten => self.rewrite(now, phase, &figures),
             Manner::Plain => {
                 let time = format!("{} of {}", clock(now.0 / 1_000_000_000), clock(self.length.0 / 1_000_000_000));
+                let figures: Vec<String> = figures.into_iter().map(|(long, _)| long).collect();
                 let line = format!("{time}  {}  {}", self.style.clean(phase), figures.join("  "));
                 self.put(&format!("{line}\n"));
             }
         }
     }
 
-    /// Bar, time left, phase, figures: as many as fit, the first of them first.
-    fn rewrite(&mut self, now: Timestamp, phase: &str, figures: &[String]) {
+    /// Bar, time left, phase, figures: under short names where the long ones do not fit, and as many as fit.
+    fn rewrite(&mut self, now: Timestamp, phase: &str, figures: &[(String, String)]) {
         let room = self.room();
         let done = (now.as_secs_f64() / self.length.as_secs_f64().max(1e-9)).min(1.0);
         let left = Span(self.length.0.saturating_sub(now.0)).as_secs_f64().ceil() as u64;
         let mut line =
             self.style.fit(&format!("{} {:>5} left", bar(done, (room / 8).clamp(4, 20), &self.style), clock(left)), room);
-        let phase = self.style.fit(phase, 20);
-        for part in std::iter::once(&phase).chain(figures) {
-            if columns(&line) + 2 + columns(part) > room {
+        line = line + "  " + &self.style.fit(phase, 20);
+        let long = figures.iter().map(|(long, _)| columns(long) + 2).sum::<usize>();
+        let fits = columns(&line) + long <= room;
+        for (long, short) in figures {
+            let (gap, part) = if fits { ("  ", long) } else { (" ", short) };
+            if columns(&line) + columns(gap) + columns(part) > room {
                 break;
             }
-            line = line + "  " + part;
+            line = line + gap + part;
         }
+        let line = self.style.fit(&line, room);
         let width = columns(&line);
         let blank = " ".repeat(self.standing.min(room).saturating_sub(width));
         self.put(&format!("\r{line}{blank}"));
@@ -276,6 +283,11 @@ mod tests {
         }
         let (mut progress, screen) = progress(Manner::Rewritten, 133, Style::default());
         progress.window(&window(29, 1_000), "blackhole");
+        for name in ["good ", "off ", "att ", "ret ", "p99 ", "fly "] {
+            let (mut narrow, screen) = self::progress(Manner::Rewritten, 80, Style::default());
+            narrow.window(&window(29, 1_000), "after outage");
+            assert!(screen.text().contains(name), "80 columns hold every figure: {}", screen.text());
+        }
         let want = "\r████████░░░░░░░░   30s left  blackhole  goodput 20/s  offered 400/s  attempted 1.6k/s  retries 75%  p99 ";
         assert!(screen.text().starts_with(want), "{}", screen.text());
         assert!(screen.text().ends_with("in flight 1.9k") || screen.text().ends_with("in flight 2k"), "{}", screen.text());

@@ -12,7 +12,7 @@ const LABEL: usize = 12;
 /// The verdict as text of at most 24 lines, each at most `style.width` columns. `report` is where the report is.
 pub fn verdict(result: &RunResult, style: &Style, report: Option<&str>) -> String {
     let mut head = vec![header(result, style)];
-    head.extend(result.recovery.iter().flat_map(|recovery| style.wrap(&recovery.sentence, style.width, 2)));
+    head.extend(result.recovery.iter().flat_map(|recovery| style.wrap(&recovery.sentence, style.width, 3)));
     head.push(String::new());
     let mut facts = facts(result, style);
     facts.extend(report.map(|path| label_line("report", path, style)));
@@ -138,8 +138,8 @@ fn attempts(totals: &Totals, style: &Style) -> String {
 }
 
 fn latency(result: &RunResult, style: &Style) -> String {
-    let pair = |p50, p99| format!("{} / {}", millis(p50), millis(p99));
-    let mut parts = vec!["p50 / p99".to_string()];
+    let pair = |p50, p99| format!("{}/{}", millis(p50), millis(p99));
+    let mut parts = vec!["p50/p99".to_string()];
     for stretch in &result.stretches {
         let latency = &stretch.latency;
         parts.push(format!(
