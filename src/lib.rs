@@ -34,7 +34,8 @@
 //! # Invariants
 //!
 //! 1. Below the engines nothing reads a clock, draws from a global generator, sleeps, spawns or does IO. Time is an
-//!    argument, randomness is an argument: test `what_is_banned_stands_only_where_it_may`, and `clippy.toml`.
+//!    argument, randomness is an argument: test `what_is_banned_stands_only_where_it_may`,
+//!    test `machines_and_reports_touch_nothing_outside`, and `clippy.toml`.
 //! 2. The retry loop exists once, and every engine runs it: test `the_retry_loop_exists_once`.
 //! 3. Randomness is counter-based, keyed by (seed, fleet, client, operation, attempt, purpose); so the machines are a
 //!    function of (plan, seed), whatever the order of events, the number of shards or the policy under test:

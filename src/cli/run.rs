@@ -5,15 +5,14 @@ use super::terminal;
 use crate::engine::Observer;
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::run::{RunError, RunSetup, WINDOW, run as run_live};
-use crate::gate::{Bound, Condition, Judgement, Outcome, judge};
-use crate::metrics::{RunRecord, StopReason, Unit};
-use crate::plan::{Loaded, Plan};
+use crate::gate::{Outcome, judge};
+use crate::metrics::{RunRecord, StopReason};
+use crate::plan::Loaded;
 use crate::report::events::{EventLog, Failure};
 use crate::report::folder::{EFFECTIVE, FolderError, ReportFolder};
 use crate::report::progress::{Observers, Progress};
 use crate::report::result::{Engine, PlanInfo, RunResult, json, result};
 use crate::report::text;
-use crate::time::Span;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -97,7 +96,7 @@ fn prepare(args: &Args, loaded: &Loaded) -> Result<Prepared, FolderError> {
 fn carry_out(args: &Args, loaded: Loaded, prepared: Prepared) -> Code {
     let Prepared { mut info, folder, observer, log } = prepared;
     let Loaded { plan, effective, .. } = loaded;
-    let judgement = judgement(&plan);
+    let judgement = plan.judgement();
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("stormwake"));
     let shards = args.shards.map(usize::from);
     let setup = RunSetup { plan, effective_yaml: effective, program, approve: args.approve, shards, observer };
@@ -138,38 +137,6 @@ fn show(args: &Args, result: &RunResult, folder: &ReportFolder) {
 fn fail(error: &dyn std::fmt::Display) -> Code {
     let _ = writeln!(std::io::stderr().lock(), "error: {error}");
     Code::Internal
-}
-
-/// What the judge needs of a plan.
-fn judgement(plan: &Plan) -> Judgement {
-    Judgement {
-        steady: plan.steady_state.clone(),
-        recovery: plan.recovery.clone(),
-        gates: plan.gates.clone(),
-        expect: plan.expect.clone(),
-        smallest_limit: smallest_limit(plan),
-        fleet_names: plan.fleets.iter().map(|fleet| fleet.name.clone()).collect(),
-    }
-}
-
-/// The smallest timeout or latency threshold of a plan: what a late generator is measured against.
-fn smallest_limit(plan: &Plan) -> Span {
-    let timeouts = plan.fleets.iter().flat_map(|fleet| [Some(fleet.policy.timeout), fleet.policy.deadline]).flatten();
-    let conditions = plan.gates.iter().map(|gate| &gate.condition);
-    let conditions = conditions
-        .chain(plan.steady_state.iter().flat_map(|steady| &steady.require.0))
-        .chain(plan.recovery.iter().flat_map(|recovery| &recovery.require.0));
-    let all = timeouts.chain(plan.target.success.within).chain(conditions.filter_map(latency_threshold));
-    all.min().unwrap_or(Span::MAX)
-}
-
-fn latency_threshold(condition: &Condition) -> Option<Span> {
-    use crate::metrics::Figure::{AttemptP99, P50, P90, P99, P999};
-    let latency = matches!(condition.figure, P50 | P90 | P99 | P999 | AttemptP99);
-    match condition.comparison.bound {
-        Bound::Absolute(seconds) if latency && condition.figure.unit() == Unit::Time => Some(Span::from_secs_f64(seconds)),
-        _ => None,
-    }
 }
 
 /// The exit code of a run that began.

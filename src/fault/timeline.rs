@@ -39,8 +39,8 @@ pub struct Phase {
     pub from: Timestamp,
     /// When it ends.
     pub to: Timestamp,
-    /// The indexes of the steps that act.
-    pub steps: Vec<usize>,
+    /// The names of the faults that act, in the order of the plan.
+    pub faults: Vec<String>,
 }
 
 /// A step that ended or began.
@@ -120,9 +120,10 @@ impl Timeline {
     }
 
     fn phase(&self, from: Timestamp, to: Timestamp) -> Phase {
-        let steps = self.active(from).steps().to_vec();
-        let name = if steps.is_empty() { self.quiet_name(from) } else { self.joined(|index, _| steps.contains(&index)) };
-        Phase { name, from, to, steps }
+        let acting = self.active(from);
+        let faults: Vec<String> = acting.steps().iter().map(|&index| self.steps()[index].name.clone()).collect();
+        let name = if faults.is_empty() { self.quiet_name(from) } else { faults.join("+") };
+        Phase { name, from, to, faults }
     }
 
     /// The name of a stretch without faults: after those that ended last, if any has.
@@ -130,13 +131,13 @@ impl Timeline {
         let past = self.steps().iter().filter(|step| step.from < step.to && step.to <= from);
         match past.map(|step| step.to).max() {
             None => "steady".to_string(),
-            Some(last) => format!("after {}", self.joined(|_, step| step.from < step.to && step.to == last)),
+            Some(last) => format!("after {}", self.joined(|step| step.from < step.to && step.to == last)),
         }
     }
 
-    fn joined(&self, belongs: impl Fn(usize, &Step) -> bool) -> String {
-        let steps = self.steps().iter().enumerate().filter(|(index, step)| belongs(*index, step));
-        steps.map(|(_, step)| step.name.as_str()).collect::<Vec<_>>().join("+")
+    fn joined(&self, belongs: impl Fn(&Step) -> bool) -> String {
+        let steps = self.steps().iter().filter(|step| belongs(step));
+        steps.map(|step| step.name.as_str()).collect::<Vec<_>>().join("+")
     }
 
     fn snapshot(&self, acts: impl Fn(&Step) -> bool) -> Active {

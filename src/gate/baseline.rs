@@ -89,9 +89,9 @@ pub fn measure(record: &RunRecord, steady: Option<&SteadyState>, operations: u64
         return Measured { baseline: None, trouble: Some("there is no baseline: no fault took place after it".into()) };
     };
     let length = steady.map_or(DEFAULT_LENGTH, |s| s.r#for);
-    let wanted = (length.0 / record.window.0.max(1)).max(1) as usize;
-    let end = (first.0 / record.window.0.max(1)).min(record.windows.len() as u64) as usize;
-    let windows = end.saturating_sub(wanted)..end;
+    let windows = windows_before(first, length, record.window);
+    let wanted = whole(length, record.window);
+    let windows = windows.start.min(record.windows.len())..windows.end.min(record.windows.len());
     if windows.is_empty() {
         let trouble = format!("the baseline is empty: the first fault begins at {first}; leave whole windows before it");
         return Measured { baseline: None, trouble: Some(trouble) };
@@ -104,6 +104,17 @@ pub fn measure(record: &RunRecord, steady: Option<&SteadyState>, operations: u64
         too_few(record, &baseline, operations).or_else(|| unhealthy(record, &baseline, steady))
     };
     Measured { baseline: Some(baseline), trouble }
+}
+
+/// The numbers of the windows of a baseline: those wholly before the first fault, as many whole ones as `length` takes, at
+/// least one.
+pub(super) fn windows_before(first: Timestamp, length: Span, window: Span) -> Range<usize> {
+    let end = (first.0 / window.0.max(1)) as usize;
+    end.saturating_sub(whole(length, window))..end
+}
+
+fn whole(length: Span, window: Span) -> usize {
+    (length.0 / window.0.max(1)).max(1) as usize
 }
 
 fn too_few(record: &RunRecord, baseline: &Baseline, operations: u64) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Windows to findings to a verdict.
 //!
 //! Owns what a run means: its [`Baseline`], whether it is healthy at a moment ([`health`]), its recovery class
-//! ([`recovery`]), its gates ([`findings`]), the outcome ([`judge`]), and when it is stopped before its end
+//! ([`recovery`]), whether its measurements can be trusted ([`trust`]), its gates ([`findings`]), the outcome ([`judge`]), and when it is stopped before its end
 //! ([`Stops`]). Leaves to others: how figures are made (`metrics`), and how a verdict is written down (`report`).
 
 pub mod baseline;
@@ -14,6 +14,7 @@ pub mod recovery;
 mod scenario;
 pub mod stop;
 pub mod trend;
+pub mod trust;
 pub mod verdict;
 
 pub use baseline::Baseline;

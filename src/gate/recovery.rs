@@ -4,6 +4,11 @@
 //! window is the one that begins with the fault's end, or up to a tenth of a window before it. What the classes' own
 //! definitions ([`Class`]) leave open is decided here:
 //!
+//! - Where another fault still acts when the fault has ended, or begins before it really ended, nothing was seen of a
+//!   recovery: INCONCLUSIVE.
+//! - "It held" means for `recovery.hold`. A run that was healthy for a hold, lost it and got it back for a hold before the end is
+//!   RECOVERED (or RECOVERED_LATE) by its first good stretch: the incident did end. What was lost in between is counted in `relapses`, and said in the
+//!   sentence; a plan that does not stand for it has the gate `- { relapses: "== 0" }`.
 //! - A good stretch that lasts to the end, but whose hold does not fit, is no recovery. It is INCONCLUSIVE where it began
 //!   within the target time, since a longer run might have shown it; later than that it is RECOVERING.
 //! - A run that is not healthy and ends before the target time has passed is INCONCLUSIVE.
@@ -93,7 +98,11 @@ pub fn whole_windows(record: &RunRecord) -> usize {
 
 /// Classes a run.
 pub fn assess(record: &RunRecord, baseline: &Baseline, config: &RecoveryConfig, fault: &FaultRecord) -> Recovery {
-    let next = record.faults.iter().map(|f| f.from).filter(|from| *from > fault.to).min().unwrap_or(Timestamp::NEVER);
+    let disturbing = disturbing(record, fault);
+    if let Some(other) = disturbing.filter(|other| other.from <= fault.to) {
+        return Recovery::inconclusive(Some(fault), &disturbed(fault, other));
+    }
+    let next = disturbing.map_or(Timestamp::NEVER, |other| other.from);
     let first = windows_from(record, fault.to);
     let last = whole_windows(record).min((next.0 / record.window.0.max(1)).try_into().unwrap_or(usize::MAX));
     let health = Health::new(record, baseline, config);
@@ -104,6 +113,20 @@ pub fn assess(record: &RunRecord, baseline: &Baseline, config: &RecoveryConfig, 
     let lasted = fault.to.min(record.ended).since(fault.from).as_secs_f64();
     recovery.error_window_ratio = recovery.error_window.filter(|_| lasted > 0.0).map(|w| w.as_secs_f64() / lasted);
     recovery
+}
+
+/// The first of the other faults that act after a fault has ended, by more than the tenth of a window that its end may be late.
+fn disturbing<'a>(record: &'a RunRecord, fault: &FaultRecord) -> Option<&'a FaultRecord> {
+    let late = fault.to + record.window / 10;
+    let others = record.faults.iter().filter(|other| other.name != fault.name && other.from < record.ended);
+    others.filter(|other| other.to > late).min_by_key(|other| other.from)
+}
+
+fn disturbed(fault: &FaultRecord, other: &FaultRecord) -> String {
+    format!(
+        "{} acted when {} ended, so nothing was seen of a recovery from it: judge the fault that ends last (`after: {}`), or leave time between them",
+        other.name, fault.name, other.name
+    )
 }
 
 struct Case<'a> {
@@ -135,8 +158,8 @@ struct End<'a> {
 impl Case<'_> {
     fn class(&self) -> Recovery {
         if self.windows.is_empty() {
-            let name = &self.fault.name;
-            return self.inconclusive(format!("nothing was seen after {name}: the run must go on when it has ended"));
+            let (name, ended) = (&self.fault.name, self.what_ended());
+            return self.inconclusive(format!("nothing was seen after {name}, {ended}: the run must go on when it has ended"));
         }
         let (first, relapses, held) = self.history();
         let mut recovery = match first {
@@ -191,8 +214,10 @@ impl Case<'_> {
         if let Some(start) = self.course.good_to_the_end() {
             return self.unproven(start);
         }
-        let after = self.seen_for().about();
-        if after < self.config.within && relapses == 0 {
+        let seen = self.seen_for();
+        // For the sentence, where rounding must not make it contradict itself.
+        let after = if seen < self.config.within { seen.about().min(seen) } else { seen.about() };
+        if !self.target_has_passed() && relapses == 0 {
             let reason = format!(
                 "not healthy {after} after {}, and {} before the target of {} had passed; {}",
                 self.fault.name,
@@ -200,7 +225,7 @@ impl Case<'_> {
                 self.config.within,
                 self.broken(self.end().windows)
             );
-            return Recovery { unrecovered_for: after, ..self.inconclusive(reason) };
+            return Recovery { unrecovered_for: seen, ..self.inconclusive(reason) };
         }
         let end = self.end();
         if end.idle {
@@ -333,6 +358,12 @@ impl Case<'_> {
         self.since_fault(self.windows.end)
     }
 
+    /// Whether the run was seen for as long as it had to recover. A fault that was removed a little late, by no more than a tenth of a
+    /// window, does not take from that time.
+    fn target_has_passed(&self) -> bool {
+        self.seen_for() + self.record.window / 10 >= self.config.within
+    }
+
     fn what_ended(&self) -> &'static str {
         if self.next < self.record.ended { "the next fault began" } else { "the run ended" }
     }
@@ -450,6 +481,11 @@ mod tests {
         w.goodput(0.1).retries(3.0)
     }
 
+    /// An outage that really ended so many milliseconds after its time.
+    fn late(millis: u64) -> Scenario {
+        outage().later(Span::from_millis(millis))
+    }
+
     #[test]
     fn the_end_of_the_run_cuts_the_evidence() {
         for (name, scenario, class, says) in [
@@ -466,10 +502,14 @@ mod tests {
             ("nothing happens", outage().with(40, |w| w.silent()), Inconclusive, "too few operations after outage"),
             ("nothing is asked any more", outage().with(20, storm).with(20, |w| w.silent()), Inconclusive, "nothing was asked"),
             ("few samples", Scenario::new().rate(10.0).good(30).fault(10, |w| w).good(19), Inconclusive, "too few operations"),
+            ("a fault that was removed a moment late", late(1).with(20, storm), Stuck, ""),
             ("lost, back, and cut", outage().good(20).with(8, storm).good(7), Recovering, "the run ended 7s later"),
         ] {
             check(name, scenario, config(), class, says);
         }
+        let patient = RecoveryConfig { within: Span::from_secs(90), ..config() };
+        let recovery = check("all but passed", late(400).with(90, storm), patient, Inconclusive, "before the target of 1m30s");
+        assert_eq!(recovery.unrecovered_for, Span::from_millis(89_600), "rounding is for sentences");
         let mut record = outage().with(5, storm).good(10).record();
         record.ended = record.ended - Span::from_millis(1);
         let judgement = Judgement { recovery: Some(config()), ..Judgement::default() };
@@ -549,10 +589,24 @@ mod tests {
         check(
             "cut by the second",
             outage().good(9).fault(10, |w| w).good(40),
-            first,
+            first.clone(),
             Inconclusive,
             "the next fault began 9s later",
         );
+        for (name, from, to) in [("begins as it ends", 40, 60), ("overlaps", 35, 60), ("began before it", 20, 80)] {
+            let mut record = outage().with(40, storm).record();
+            let at = |seconds| Timestamp::ZERO + Span::from_secs(seconds);
+            let flood = FaultRecord { name: "flood".into(), from: at(from), to: at(to), ..record.faults[0].clone() };
+            record.faults.push(flood);
+            let judgement =
+                Judgement { recovery: Some(RecoveryConfig { operations: 1, ..first.clone() }), ..Judgement::default() };
+            let recovery = judge(&record, &judgement).recovery.unwrap();
+            assert_eq!(recovery.class, Inconclusive, "{name}: {}", recovery.sentence);
+            assert!(recovery.sentence.contains("flood acted when outage ended"), "{name}: {}", recovery.sentence);
+            record.faults[1].to = at(40) + Span::from_millis(3);
+            let class = judge(&record, &judgement).recovery.map(|r| r.class);
+            assert_eq!(class, Some(Stuck), "{name}: what ends together disturbs nothing");
+        }
         let nowhere = RecoveryConfig { after: Some(after("flood")), ..config() };
         check("a fault that was not", two(), nowhere, Inconclusive, "the fault flood did not take place");
         check("no fault at all", Scenario::new().good(60), config(), Inconclusive, "no fault took place");

@@ -131,6 +131,12 @@ impl Scenario {
         self.with(seconds, |w| shape(w.goodput(0.0).backlog(1600.0)))
     }
 
+    /// The last fault really ended so much after its time.
+    pub fn later(mut self, by: Span) -> Self {
+        self.faults.iter_mut().next_back().expect("a fault").to += by;
+        self
+    }
+
     pub fn record(&self) -> RunRecord {
         let window = Span::from_secs(1);
         let ended = Timestamp::ZERO + window * self.shapes.len() as u64;

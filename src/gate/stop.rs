@@ -4,19 +4,21 @@
 //! without evidence neither counts nor breaks the row. A comparison with the baseline cannot stop anything before the baseline is over.
 //! A check stops the run when it has failed, without passing in between, for `failing_for`.
 
+use super::baseline::windows_before;
 use super::condition::{Bound, Condition};
 use super::config::{StopConfig, StopTrigger};
 use crate::metrics::{Figure, Window, figure};
 use crate::time::{Span, Timestamp};
+use std::ops::Range;
 
 /// The stop conditions of a run, and how far each has come.
 #[derive(Clone, Debug)]
 pub struct Stops {
     window: Span,
     conditions: Vec<Armed>,
-    /// When the baseline begins and ends; none where the run has none.
-    baseline: Option<(Timestamp, Timestamp)>,
-    /// Its windows so far; kept only where a condition asks for them.
+    /// The numbers of the baseline's windows, as the judge counts them; none where no condition asks for a baseline.
+    baseline: Option<Range<usize>>,
+    /// Those that have been seen.
     seen: Vec<Window>,
 }
 
@@ -34,16 +36,17 @@ impl Stops {
     pub fn new(conditions: &[StopConfig], window: Span, baseline: Option<(Timestamp, Timestamp)>) -> Self {
         let armed = |config: &StopConfig| Armed { config: config.clone(), row: 0, failing_since: None };
         let relative = conditions.iter().any(|c| matches!(&c.trigger, StopTrigger::Figure(c) if is_relative(c)));
-        let baseline = baseline.filter(|_| relative);
+        let baseline = baseline.filter(|_| relative).map(|(from, to)| windows_before(to, to.since(from), window));
         Self { window, conditions: conditions.iter().map(armed).collect(), baseline, seen: Vec::new() }
     }
 
     /// A window is complete. Returns why the run is to be stopped, if it is.
     pub fn window(&mut self, window: &Window) -> Option<String> {
-        if self.baseline.is_some_and(|(from, to)| window.start >= from && window.start + self.window <= to) {
+        let index = (window.start.0 / self.window.0.max(1)) as usize;
+        let over = self.baseline.as_ref().is_some_and(|windows| index >= windows.end);
+        if self.baseline.as_ref().is_some_and(|windows| windows.contains(&index)) {
             self.seen.push(window.clone());
         }
-        let over = self.baseline.is_some_and(|(_, to)| window.start + self.window > to);
         let baseline = if over { &self.seen[..] } else { &[] };
         let length = self.window;
         self.conditions.iter_mut().find_map(|armed| armed.window(window, baseline, length))
@@ -123,6 +126,27 @@ mod tests {
         assert_eq!(at("<= 1x baseline", 0), Some(11), "the baseline itself stops nothing");
         let (_, reason) = stopped(run(), Figure::Success, "< 50%", 2).unwrap();
         assert_eq!(reason, "success < 50% for 2s: it is 10%");
+    }
+
+    #[test]
+    fn the_baseline_is_the_one_that_the_judge_takes() {
+        // The first fault begins within the eleventh window: the ten before it are the baseline, the first of them at half load.
+        let run = Scenario::new().with(1, |w| w.offered(0.1).goodput(0.1)).good(9).with(5, |w| w.goodput(0.9));
+        let mut record = run.record();
+        let begin = Timestamp::ZERO + Span::from_millis(10_500);
+        record.faults.push(crate::metrics::FaultRecord {
+            name: "late".into(),
+            kind: "hang",
+            from: begin,
+            to: record.ended,
+            touched: 1,
+        });
+        let judged = super::super::baseline::measure(&record, None, 200).baseline.unwrap();
+        assert_eq!(judged.windows, 0..10);
+        let stop = stop(StopTrigger::Figure(condition(Figure::Goodput, "< 1x baseline")), 0);
+        let mut stops = Stops::new(&[stop], record.window, Some((begin - Span::from_secs(10), begin)));
+        let stopped = record.windows.iter().position(|window| stops.window(window).is_some());
+        assert_eq!((stopped, stops.seen.len()), (Some(10), 10));
     }
 
     #[test]

@@ -6,10 +6,11 @@
 
 use super::baseline::{Baseline, Measured, measure};
 use super::condition::Bound;
-use super::config::{Class, During, Expect, GateConfig, RecoveryConfig, SteadyState};
+use super::config::{Class, During, Expect, GateConfig, RecoveryConfig, SteadyState, StopConfig};
 use super::findings::{Evidence, Finding, Status, find};
 use super::recovery::{Recovery, assess, fault_of};
-use crate::metrics::{Figure, RunRecord, StopReason, figure};
+use super::trust::distrust;
+use crate::metrics::{RunRecord, StopReason};
 use crate::time::{Span, Timestamp};
 
 /// The least number of operations of a baseline where the plan has no `recovery`.
@@ -26,8 +27,10 @@ pub struct Judgement {
     pub gates: Vec<GateConfig>,
     /// What a plan that shows a failure expects.
     pub expect: Option<Expect>,
-    /// The smallest timeout or latency threshold of the plan; zero where it has none.
-    pub smallest_limit: Span,
+    /// When the run is stopped before its end.
+    pub stop_if: Vec<StopConfig>,
+    /// The smallest timeout, deadline or `success.within` of the plan; zero where it has none.
+    pub smallest_timeout: Span,
     /// The names of the fleets, by number.
     pub fleet_names: Vec<String>,
 }
@@ -74,11 +77,11 @@ pub struct Verdict {
 
 /// Judges a run.
 pub fn judge(record: &RunRecord, judgement: &Judgement) -> Verdict {
-    let distrust = distrust(record, judgement.smallest_limit);
     let config = judgement.recovery.as_ref();
     let measured = measure(record, judgement.steady.as_ref(), config.map_or(LEAST_OPERATIONS, |c| c.operations));
     let after = config.and_then(|c| c.after.as_ref()).map(|after| after.value.as_str());
     let fault = fault_of(record, after);
+    let distrust = distrust(record, judgement, &measured, fault);
     let recovery = config.map(|config| match (fault, &measured.baseline, &measured.trouble, distrust.first()) {
         (_, _, _, Some(reason)) => Recovery::inconclusive(fault, reason),
         (None, ..) => Recovery::inconclusive(None, &no_fault(after)),
@@ -169,29 +172,6 @@ fn aborted(record: &RunRecord) -> Vec<String> {
     cleanup.into_iter().chain(stopped).collect()
 }
 
-/// Why the run's measurements cannot be trusted.
-fn distrust(record: &RunRecord, smallest_limit: Span) -> Vec<String> {
-    let most = Span::from_millis(20).max(smallest_limit / 10).as_secs_f64();
-    let lag = figure(Figure::LagP99, &record.windows, None, record.window).filter(|lag| *lag > most).map(|lag| {
-        let show = |value| Figure::LagP99.unit().show(value);
-        format!(
-            "the generator lagged: p99 is {}, and {} is the most; lower the load or give it more cores",
-            show(lag),
-            show(most)
-        )
-    });
-    let missing = missing_windows(record);
-    let missing = (missing > 0).then(|| format!("{missing} windows of the series are missing or incomplete"));
-    lag.into_iter().chain(missing).collect()
-}
-
-fn missing_windows(record: &RunRecord) -> u64 {
-    let incomplete: u64 = record.limits_reached.iter().filter(|l| l.limit == "windows").map(|l| l.count).sum();
-    let due = record.ended.0 / record.window.0.max(1);
-    let gaps = record.windows.windows(2).filter(|pair| pair[1].start != pair[0].start + record.window).count();
-    incomplete.max(due.saturating_sub(record.windows.len() as u64)) + gaps as u64
-}
-
 /// What keeps the run from passing, whatever its class and gates.
 fn doubts(record: &RunRecord, judgement: &Judgement, measured: &Measured, distrust: Vec<String>) -> Vec<String> {
     let mut doubts = distrust;
@@ -234,7 +214,7 @@ mod tests {
     use super::super::scenario::{Scenario, condition};
     use super::*;
     use crate::config::Place;
-    use crate::metrics::{LimitReached, ServiceCounts, Sketch};
+    use crate::metrics::{Figure, LimitReached, ServiceCounts, Sketch};
     use Outcome::{Aborted, Fail, Inconclusive, Pass};
 
     fn gate(name: Figure, text: &str, during: During) -> GateConfig {
@@ -326,7 +306,7 @@ mod tests {
         };
         let untouched = || but(well(), |r| r.faults[0].touched = 0);
         let ill = || Scenario::new().with(30, |w| w.goodput(0.9)).fault(10, |w| w).good(40).record();
-        let patient = |judgement| Judgement { smallest_limit: Span::from_secs(1), ..judgement };
+        let patient = |judgement| Judgement { smallest_timeout: Span::from_secs(1), ..judgement };
         for (name, record, judgement, outcome, reason) in [
             ("nothing touched", untouched(), asking(&[]), Inconclusive, "outage touched no request"),
             ("nothing touched, gates alone", untouched(), gates_only(&[HOLDS]), Inconclusive, "touched no request"),
@@ -343,7 +323,14 @@ mod tests {
             ),
             ("a late generator", lagging(well()), asking(&[HOLDS]), Inconclusive, "the generator lagged: p99 is 30"),
             ("a late generator proves no failure", lagging(stuck()), asking(&[BROKEN]), Inconclusive, "lagged"),
-            ("late, but timeouts are long", lagging(well()), patient(asking(&[])), Pass, ""),
+            ("late, but timeouts are long", lagging(well()), patient(gates_only(&[HOLDS])), Pass, ""),
+            (
+                "late, timeouts are long, latency is judged",
+                lagging(well()),
+                patient(asking(&[])),
+                Inconclusive,
+                "20ms is the most",
+            ),
             ("late, and that is a gate", lagging(well()), asking(&[(Figure::LagP99, "<= 5ms")]), Fail, "lag_p99"),
             ("windows missing", but(well(), |r| drop(r.windows.drain(70..))), asking(&[]), Inconclusive, "10 windows"),
             ("a window missing", but(well(), |r| drop(r.windows.remove(50))), asking(&[]), Inconclusive, "missing"),

@@ -265,7 +265,7 @@ mod tests {
     }
 
     fn phase(name: &str, from: u64, to: u64) -> Phase {
-        Phase { name: name.into(), from: ms(from), to: ms(to), steps: Vec::new() }
+        Phase { name: name.into(), from: ms(from), to: ms(to), faults: Vec::new() }
     }
 
     /// An operation of one attempt: offered, sent, answered, finished.

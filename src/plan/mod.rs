@@ -5,6 +5,7 @@ mod check;
 mod emit;
 pub mod error;
 pub mod fleet;
+mod judgement;
 mod load;
 mod overrides;
 pub mod raw;

@@ -21,6 +21,13 @@ gates:
 length: 2m
 "#;
 
+/// What makes [`BASE`] a plan with a fault.
+const FAULT: &str = "steady_state: { for: 10s }
+timeline:
+  - { at: 20s, for: 10s, name: out, fault: { hang: {} } }
+recovery: { after: out, within: 20s, hold: 10s }
+";
+
 fn env(name: &str) -> Option<String> {
     match name {
         "PORT" => Some("8080".into()),
@@ -165,6 +172,19 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ),
     ("after: out", "after: ¶oat", "did you mean `out`?"),
     ("hold: 10s", "hold: ¶0", "expected 1s or more"),
+    (
+        "name: out, fault: { hang: {} } }\nrecovery: { after: out",
+        "name: out, fault: { hang: {} } }\n  - { at: 30s, for: 5s, name: next, fault: refuse }\nrecovery: { after: ¶out",
+        "`next` acts when `out` ends|write `after: next`",
+    ),
+    (
+        "name: out, fault: { hang: {} } }\nrecovery: { after: out",
+        "name: out, fault: { hang: {} } }\n  - { at: 5s, for: 50s, name: wide, fault: refuse }\nrecovery: { after: ¶out",
+        "`wide` acts when `out` ends",
+    ),
+    (FAULT, "steady_state: { for: ¶10s }\n", "the timeline has none|add a fault to `timeline`, or remove `steady_state`"),
+    (FAULT, "gates:\n  - { p99: ¶\"<= 2x baseline\" }\nx-old:\n", "the plan has none|add a fault to `timeline`"),
+    (FAULT, "stop_if:\n  - { p99: ¶\"> 5x baseline\" }\n", "the plan has none|add a fault to `timeline`"),
     ("within: 20s, hold: 10s", "within: ¶20s, hold: 100s", "too little to hold"),
     ("  - { errors", "  - { errors: \"<= 1%\", during: ¶outt }\n  - { errors", "did you mean `out`?"),
     ("  - { errors", "  - { errors: \"<= 1%\", fleet: ¶b }\n  - { errors", "no fleet is called `b`"),

@@ -437,6 +437,20 @@ mod tests {
     }
 
     #[test]
+    fn phases_name_their_own_faults_and_those_never_reached_are_left_out() {
+        use crate::fault::{Timeline, timeline::tests};
+        let step = |name, from, to| tests::step(name, from, to, tests::fault("hang"));
+        let timeline = Timeline::new(vec![step("later", 20, 30), step("sooner", 3, 8)], 1);
+        let mut record = sample::record();
+        record.phases = timeline.phases(record.length);
+        record.faults.iter_mut().for_each(|fault| fault.name = "sooner".into());
+        record.ended = tests::at(6);
+        let result = result(&record, &sample::verdict_of_nothing(), &sample::plan());
+        let phases: Vec<_> = result.phases.iter().map(|phase| (phase.name.as_str(), phase.faults.join("+"))).collect();
+        assert_eq!(phases, [("steady", String::new()), ("sooner", "sooner".to_string())]);
+    }
+
+    #[test]
     fn no_evidence_is_null_and_never_zero() {
         let empty = result(&Default::default(), &sample::verdict_of_nothing(), &sample::plan());
         let totals = &empty.totals;

@@ -129,8 +129,12 @@ fn record_of(seconds: u64, at_second: fn(u64) -> Second) -> RunRecord {
         - windows.iter().map(|window| over(&window.all)).sum::<u64>();
     windows.last_mut().expect("a run has windows").all.unresolved = held;
     let phase =
-        |name: &str, from, to, steps: &[usize]| Phase { name: name.into(), from: at(from), to: at(to), steps: steps.into() };
-    let phases = vec![phase("steady", 0, 15, &[]), phase("blackhole", 15, 25, &[0]), phase("after blackhole", 25, 60, &[])];
+        |name: &str, from, to, faults: &[String]| Phase { name: name.into(), from: at(from), to: at(to), faults: faults.into() };
+    let phases = vec![
+        phase("steady", 0, 15, &[]),
+        phase("blackhole", 15, 25, &["blackhole".into()]),
+        phase("after blackhole", 25, 60, &[]),
+    ];
     RunRecord {
         fleets: vec!["devices".into()],
         window: Span::from_secs(1),

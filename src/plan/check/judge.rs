@@ -30,7 +30,9 @@ pub(super) fn check(
     cx: &mut Context,
 ) -> Checked {
     let steady_state = steady_state(raw, timeline, length, cx);
-    let baseline = Baseline { known: steady_state.is_some() || raw.steady_state.is_some() };
+    let without_fault = timeline.complete && timeline.steps.is_empty();
+    let known = !without_fault && (steady_state.is_some() || raw.steady_state.is_some());
+    let baseline = Baseline { known, without_fault };
     let recovery = recovery(raw, timeline, fleets, length, &baseline, cx);
     let gates = raw.gates.0.iter().flatten().filter_map(|gate| gate.0.clone()).collect::<Vec<_>>();
     for (index, gate) in gates.iter().enumerate() {
@@ -52,6 +54,19 @@ pub(super) fn check(
 /// Whether multiples of the baseline mean something.
 struct Baseline {
     known: bool,
+    /// The plan has no fault, and so nothing that a baseline could come before.
+    without_fault: bool,
+}
+
+impl Baseline {
+    /// What to do where it is not known.
+    fn remedy(&self) -> &'static str {
+        if self.without_fault {
+            "add a fault to `timeline`, and `steady_state: { for: 30s }` before it; or compare with an absolute value"
+        } else {
+            "add `steady_state: { for: 30s }`, with no fault before its end"
+        }
+    }
 }
 
 fn first_fault(timeline: &timeline::Checked) -> Option<&Step> {
@@ -66,6 +81,10 @@ fn steady_state(raw: &RawPlan, timeline: &timeline::Checked, length: Option<Span
     };
     let At { value: steady, .. } = given.0.as_ref()?;
     let place = cx.at(&["steady_state", "for"]);
+    if timeline.complete && timeline.steps.is_empty() {
+        let message = "a baseline ends where the first fault begins, and the timeline has none: no run could measure it";
+        cx.error(place, message, "add a fault to `timeline`, or remove `steady_state`");
+    }
     if steady.r#for < Span::from_secs(1) {
         cx.error(place, format!("a baseline of {}: expected 1s or more", steady.r#for), "30s is usual");
     } else if let Some((step, room)) = first_fault(timeline).zip(room).filter(|(_, room)| *room < steady.r#for) {
@@ -99,7 +118,7 @@ fn only_at_the_end(figure: Figure, whose: &str, place: Place, cx: &mut Context) 
 fn needs_baseline(condition: &Condition, place: Place, baseline: &Baseline, cx: &mut Context) {
     if matches!(condition.comparison.bound, Bound::OfBaseline(_)) && !baseline.known {
         let message = format!("`{}` needs a baseline, and the plan has none", condition.comparison.text);
-        cx.error(place, message, "add `steady_state: { for: 30s }`, with no fault before its end");
+        cx.error(place, message, baseline.remedy());
     }
 }
 
@@ -197,8 +216,13 @@ fn room(recovery: &RecoveryConfig, step: &Step, end: Timestamp, fleets: &[Fleet]
 /// Whether another fault disturbs the recovery.
 fn overlaps(recovery: &RecoveryConfig, step: &Step, timeline: &timeline::Checked, cx: &mut Context) {
     let until = step.to + recovery.within + recovery.hold;
-    let disturbing = timeline.steps.iter().find(|other| other.name != step.name && other.to > step.to && other.from < until);
-    if let (Some(other), Some(after)) = (disturbing, &recovery.after) {
+    let mut later = timeline.steps.iter().filter(|other| other.name != step.name && other.to > step.to && other.from < until);
+    let Some(after) = &recovery.after else { return };
+    if let Some(other) = later.clone().find(|other| other.from <= step.to) {
+        let message = format!("`{}` acts when `{}` ends: there is nothing to see of a recovery from it", other.name, step.name);
+        let hint = format!("write `after: {}` to judge the fault that ends last, or leave time between them", other.name);
+        cx.error(after.place, message, hint);
+    } else if let Some(other) = later.next() {
         let message = format!("`{}` acts while the recovery from `{}` is judged", other.name, step.name);
         cx.warn(after.place, message, "let the clock start after the fault that ends last");
     }
@@ -239,8 +263,7 @@ fn during(gate: &GateConfig, timeline: &timeline::Checked, baseline: &Baseline, 
     match &gate.during {
         During::Run => {}
         During::Baseline if !baseline.known => {
-            let hint = "add `steady_state: { for: 30s }`, with no fault before its end";
-            cx.error(gate.during_place, "the plan has no baseline", hint);
+            cx.error(gate.during_place, "the plan has no baseline", baseline.remedy());
         }
         During::Recovery if timeline.steps.is_empty() && timeline.complete => {
             cx.error(gate.during_place, "there is no recovery: the timeline is empty", "add a fault, or remove `during`");

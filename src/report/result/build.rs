@@ -34,7 +34,7 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
         baseline: verdict.baseline.as_ref().map(baseline),
         stretches: stretches(record),
         fleets: (0..record.fleets.len()).map(|fleet| fleet_result(record, fleet)).collect(),
-        phases: (0..record.phases.len()).map(|phase| phase_result(record, phase)).collect(),
+        phases: phases(record),
         faults: faults(record),
         findings: verdict.findings.iter().map(finding).collect(),
         generator: generator(record),
@@ -193,6 +193,12 @@ fn fleet_result(record: &RunRecord, fleet: usize) -> FleetResult {
     }
 }
 
+/// The phases that began: a run that is stopped never comes to the later ones.
+fn phases(record: &RunRecord) -> Vec<PhaseResult> {
+    let begun = (0..record.phases.len()).filter(|&index| record.phases[index].from < record.ended);
+    begun.map(|index| phase_result(record, index)).collect()
+}
+
 fn phase_result(record: &RunRecord, index: usize) -> PhaseResult {
     let phase = &record.phases[index];
     let windows = || record.windows.iter().filter(|window| phase.from <= window.start && window.start < phase.to);
@@ -203,7 +209,7 @@ fn phase_result(record: &RunRecord, index: usize) -> PhaseResult {
         name: phase.name.clone(),
         from_ms: phase.from.as_millis(),
         to_ms: phase.to.min(record.ended).max(phase.from).as_millis(),
-        faults: phase.steps.iter().filter_map(|&step| record.faults.get(step)).map(|fault| fault.name.clone()).collect(),
+        faults: phase.faults.clone(),
         offered: sum.offered,
         attempts: sum.attempts,
         retries: sum.retries,
@@ -219,7 +225,7 @@ fn phase_result(record: &RunRecord, index: usize) -> PhaseResult {
 }
 
 fn stretches(record: &RunRecord) -> Vec<Stretch> {
-    let struck = |phase: &Phase| !phase.steps.is_empty();
+    let struck = |phase: &Phase| !phase.faults.is_empty();
     let first = record.phases.iter().position(struck).unwrap_or(record.phases.len());
     let last = record.phases.iter().rposition(struck).map_or(record.phases.len(), |last| last + 1);
     [("before", 0..first), ("during", first..last), ("after", last..record.phases.len())]
