@@ -70,8 +70,10 @@ pub struct Counts {
     pub refused: u64,
     /// Operations dropped because they would have started too late.
     pub dropped: u64,
-    /// Operations that started late.
+    /// Operations that started late, whatever the cause.
     pub late_starts: u64,
+    /// Of them, those that nothing of the plan held back: the generator was late.
+    pub late_by_generator: u64,
     /// Retries that the budget refused.
     pub budget_refused: u64,
     /// Operation latency from the intended start, of those that succeeded.

@@ -177,6 +177,7 @@ impl Counts {
         self.refused += refused;
         self.dropped += other.dropped;
         self.late_starts += other.late_starts;
+        self.late_by_generator += other.late_by_generator;
         self.budget_refused += other.budget_refused;
         other.by_outcome.iter().for_each(|(outcome, n)| *self.by_outcome.entry(*outcome).or_default() += n);
         self.latency.merge(&other.latency);
