@@ -168,6 +168,10 @@ pub struct ServiceCounts {
     pub limited: u64,
     /// Refused because the queue was full.
     pub queue_full: u64,
+    /// Of them, those refused by the program's own bound on requests in service.
+    pub bound_reached: u64,
+    /// Connections that could not be accepted at once, mostly for want of file descriptors.
+    pub accept_errors: u64,
     /// Requests whose client went before the answer.
     pub cancelled: u64,
     /// Seconds of service for clients that were still there at the end.

@@ -7,7 +7,7 @@ use crate::time::{Span, Timestamp};
 use hdrhistogram::Histogram;
 use std::collections::VecDeque;
 
-/// The most windows of a run: 24 h of one second each. Later ones are counted and not kept.
+/// The most windows of a run: ten days of one second each. Later ones are counted and not kept.
 const MOST_WINDOWS: usize = 86_400 * 10;
 
 /// Merges the windows of several shards, in order.
