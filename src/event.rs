@@ -47,6 +47,15 @@ pub enum OperationOutcome {
     Dropped,
 }
 
+/// What made an operation start late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LateBy {
+    /// Something of the plan: its client was busy, or the ceiling held it back.
+    Plan,
+    /// The generator: nothing of the plan held it back.
+    Generator,
+}
+
 /// One thing that happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
@@ -98,7 +107,7 @@ pub enum Event {
         /// How its last attempt ended; none where there was none.
         last: Option<AttemptOutcome>,
     },
-    /// An operation began later than the plan meant because its client was busy or the generator late.
+    /// An operation began later than the plan meant.
     LateStart {
         /// Which.
         operation: OperationId,
@@ -106,6 +115,8 @@ pub enum Event {
         at: Timestamp,
         /// How late.
         late: Span,
+        /// Whose doing that is.
+        by: LateBy,
     },
     /// The budget refused a retry.
     BudgetRefused {

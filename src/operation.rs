@@ -150,12 +150,19 @@ impl Operation {
                 budget.earn(now);
             }
         }
-        let timeout_at = on_grid(now + terms.policy.timeout, terms.grain);
-        let timeout_at = self.deadline(terms).map_or(timeout_at, |deadline| deadline.min(timeout_at));
-        Attempt { number: self.attempts, retry, timeout_at }
+        Attempt { number: self.attempts, retry, timeout_at: self.timeout_at(now, terms) }
     }
 
-    /// The attempt on the wire has ended. `hint` is what the server asked for.
+    /// How the attempt that was sent at `sent` ended, and when, given that an engine says `outcome` at `now`. An attempt
+    /// whose time has passed ended at that moment by its timeout, however late the engine is with whatever it
+    /// has to say: a driver that is behind must neither stretch a timeout nor turn one into a success.
+    pub fn ending(&self, sent: Timestamp, now: Timestamp, outcome: AttemptOutcome, terms: &Terms) -> (Timestamp, AttemptOutcome) {
+        let timeout_at = self.timeout_at(sent, terms);
+        // An answer at that very moment still counts.
+        if now > timeout_at { (timeout_at, AttemptOutcome::Timeout) } else { (now, outcome) }
+    }
+
+    /// The attempt on the wire has ended at `now`, as [`Operation::ending`] says. `hint` is what the server asked for.
     pub fn ended(&mut self, now: Timestamp, outcome: AttemptOutcome, hint: Option<Span>, terms: &Terms) -> Next {
         self.last = Some(outcome);
         let deadline = self.deadline(terms).unwrap_or(Timestamp::NEVER);
@@ -167,6 +174,11 @@ impl Operation {
             Ok((until, wait)) => Next::Wait { wanted: now + wait, until },
             Err(end) => Next::Finished(end),
         }
+    }
+
+    fn timeout_at(&self, sent: Timestamp, terms: &Terms) -> Timestamp {
+        let timeout_at = on_grid(sent + terms.policy.timeout, terms.grain);
+        self.deadline(terms).map_or(timeout_at, |deadline| deadline.min(timeout_at))
     }
 
     /// After a failure: when a retry may start and after which wait, or what refuses it. The budget is asked last,
@@ -305,6 +317,26 @@ mod tests {
         let third = operation.begin(at(2002), &t);
         assert_eq!(third, Attempt { number: 3, retry: true, timeout_at: at(2501) });
         assert_eq!(operation.ended(at(2501), AttemptOutcome::Timeout, None, &t), Next::Finished(End::Deadline));
+    }
+
+    #[test]
+    fn what_is_said_after_an_attempts_time_is_its_timeout() {
+        use AttemptOutcome::{Reset, Success, Timeout};
+        let p = Policy { deadline: Some(Span::from_millis(1_500)), ..policy() };
+        let t = terms(&p);
+        let operation = Operation::new(at(0));
+        for (sent, now, said, want) in [
+            (0, 999, Success, (999, Success)),
+            (0, 1_000, Success, (1_000, Success)),
+            (0, 1_001, Success, (1_000, Timeout)),
+            (0, 1_400, Reset, (1_000, Timeout)),
+            (0, 1_400, Timeout, (1_000, Timeout)),
+            (900, 1_400, Success, (1_400, Success)),
+            (900, 1_700, Success, (1_500, Timeout)),
+        ] {
+            let (ended, outcome) = operation.ending(at(sent), at(now), said, &t);
+            assert_eq!((ended.as_millis(), outcome), want, "sent {sent}, {said:?} at {now}");
+        }
     }
 
     #[test]

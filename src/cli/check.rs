@@ -1,9 +1,10 @@
 //! `stormwake check`: validates a plan, draws its timeline, and says what its arithmetic predicts.
 
 use super::exit::Code;
+use super::terminal;
 use crate::plan::{self, Loaded, yaml};
 use crate::report::plan_text;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 
 /// What it is given.
 #[derive(clap::Args)]
@@ -32,7 +33,7 @@ pub fn run(args: Args) -> Code {
     } else if args.json {
         format!("{:#}\n", plan_text::json(&loaded))
     } else {
-        plan_text::check(&loaded.plan, width())
+        plan_text::check(&loaded.plan, terminal::style(terminal::Stream::Out).width)
     };
     // A closed pipe is no error: whoever reads has seen enough.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
@@ -45,7 +46,7 @@ pub fn run(args: Args) -> Code {
 /// # Errors
 /// The code to end with, once everything wrong was said.
 pub fn open(path: &str, overrides: &[String]) -> Result<Loaded, Code> {
-    let bytes = read(path).map_err(|error| say(&format!("error: cannot read the plan {path}: {error}\n")))?;
+    let bytes = read(path).map_err(|error| say(&unreadable(path, &error)))?;
     let shown = if path == "-" { "stdin" } else { path };
     let env = |name: &str| std::env::var(name).ok();
     let loaded = plan::decode(bytes, shown)
@@ -77,6 +78,24 @@ fn read(path: &str) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn width() -> usize {
-    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100)
+fn unreadable(path: &str, error: &std::io::Error) -> String {
+    let remedy = match error.kind() {
+        ErrorKind::NotFound => "check the path; `stormwake init` writes a plan to start from",
+        ErrorKind::PermissionDenied => "make the file readable for this user",
+        _ => "give the path of a file, or `-` to read the plan from stdin",
+    };
+    format!("error: cannot read the plan {path}: {error}; {remedy}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_that_cannot_be_read_comes_with_a_remedy() {
+        for (path, remedy) in [("/no/such/plan.yaml", "stormwake init"), ("/", "path of a file")] {
+            let error = read(path).unwrap_err();
+            assert!(unreadable(path, &error).contains(remedy), "{}", unreadable(path, &error));
+        }
+    }
 }

@@ -9,7 +9,7 @@ use crate::gate::{Outcome, judge};
 use crate::metrics::{RunRecord, StopReason};
 use crate::plan::Loaded;
 use crate::report::events::{EventLog, Failure};
-use crate::report::folder::{EFFECTIVE, FolderError, ReportFolder};
+use crate::report::folder::{EFFECTIVE, FolderError, RESULT, ReportFolder};
 use crate::report::progress::{Observers, Progress};
 use crate::report::result::{Engine, PlanInfo, RunResult, json, result};
 use crate::report::text;
@@ -111,15 +111,25 @@ fn carry_out(args: &Args, loaded: Loaded, prepared: Prepared) -> Code {
     let verdict = judge(&record, &judgement);
     let code = code_of(&record, verdict.outcome);
     info.exit_code = code.number();
-    let result = result(&record, &verdict, &info);
-    let written = folder.write_report(&result, &record);
-    show(args, &result, &folder);
+    let mut result = result(&record, &verdict, &info);
     let log = log.get().map(|problem| format!("events.ndjson is incomplete: {problem}"));
-    match written.err().map(|error| error.to_string()).or(log) {
-        // The exit code of a run whose report is lost must not promise one.
-        Some(problem) => worse(code, fail(&problem)),
-        None => code,
+    let code = write_down(&folder, &mut result, &record, log, code);
+    show(args, &result, &folder);
+    code
+}
+
+/// Writes the report, and returns the code that the process ends with. One whose report is incomplete must not promise
+/// it; its document, where that can be written, says the same code.
+fn write_down(folder: &ReportFolder, result: &mut RunResult, record: &RunRecord, log: Option<String>, code: Code) -> Code {
+    let written = folder.write_report(result, record);
+    let Some(problem) = written.err().map(|error| error.to_string()).or(log) else { return code };
+    let code = worse(code, fail(&problem));
+    if result.exit_code != code.number() {
+        result.exit_code = code.number();
+        // What kept it from being written has been said already.
+        let _ = folder.write(RESULT, &json(result));
     }
+    code
 }
 
 /// Prints the verdict, or the result document. A closed pipe is no error: whoever reads has seen enough.
@@ -157,7 +167,7 @@ fn code_of(record: &RunRecord, outcome: Outcome) -> Code {
 /// The exit code of a run that never began.
 fn code_of_error(error: &RunError) -> Code {
     match error {
-        RunError::Guard(guard) if guard.is_refusal() => Code::Refused,
+        error if error.is_refusal() => Code::Refused,
         RunError::Interrupted(number) => Code::Interrupted(u8::try_from(*number).unwrap_or(0)),
         _ => Code::Internal,
     }
@@ -193,5 +203,37 @@ mod tests {
         }
         assert_eq!(worse(Code::Pass, Code::Internal), Code::Internal);
         assert_eq!(worse(Code::CleanupUnconfirmed, Code::Internal), Code::CleanupUnconfirmed);
+    }
+
+    #[test]
+    fn the_document_says_the_code_that_the_process_ends_with() {
+        let root = std::env::temp_dir().join(format!("stormwake-code-{}", std::process::id()));
+        let folder = ReportFolder::create(&root, "plan", 0, 1).unwrap();
+        std::fs::create_dir_all(folder.path().join("windows.csv/in-the-way")).unwrap();
+        let info = PlanInfo {
+            name: "plan".into(),
+            path: "plan.yaml".into(),
+            sha256: String::new(),
+            engine: Engine::Live,
+            seed: 1,
+            exit_code: 0,
+            started_unix_ms: None,
+            expect: None,
+        };
+        let record = RunRecord::default();
+        let judgement = Judgement {
+            steady: None,
+            recovery: None,
+            gates: Vec::new(),
+            expect: None,
+            smallest_limit: crate::time::Span::MAX,
+            fleet_names: Vec::new(),
+        };
+        let mut result = result(&record, &judge(&record, &judgement), &info);
+        let code = write_down(&folder, &mut result, &record, None, Code::Pass);
+        let document = std::fs::read(folder.path().join(RESULT)).unwrap();
+        let _ = std::fs::remove_dir_all(&root);
+        let written: RunResult = serde_json::from_slice(&document).unwrap();
+        assert_eq!((code, written.exit_code), (Code::Internal, Code::Internal.number()));
     }
 }

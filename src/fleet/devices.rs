@@ -16,7 +16,7 @@ use super::client::Client;
 use super::interface::{Command, Gauges, Output, Reason, Setup, Token};
 use super::rules::Rules;
 use super::slab::{Held, NONE, Place, Slab};
-use crate::event::{AttemptOutcome, Event, OperationOutcome};
+use crate::event::{AttemptOutcome, Event, LateBy, OperationOutcome};
 use crate::operation::{End, Next, Operation};
 use crate::time::{Span, Timestamp};
 
@@ -157,14 +157,15 @@ impl Devices {
         out.events.push(Event::Offered { operation, at: intended });
         let state = *self.client(client);
         if self.rules.drops(intended, state.is_busy(), now) {
-            out.events.push(Event::LateStart { operation, at: now, late: now.since(intended) });
+            let by = if state.is_busy() { LateBy::Plan } else { LateBy::Generator };
+            out.events.push(Event::LateStart { operation, at: now, late: now.since(intended), by });
             self.turn_away(client, number, intended, now, OperationOutcome::Dropped, out);
         } else if state.held >= self.rules.outbox {
             self.turn_away(client, number, intended, now, OperationOutcome::Refused, out);
         } else {
             self.client(client).held += 1;
             let slot = self.held.insert(client, number, Operation::new(intended));
-            self.make_ready(slot, intended, now, out);
+            self.make_ready(slot, Some(intended), now, out);
         }
     }
 
@@ -187,7 +188,7 @@ impl Devices {
     fn due(&mut self, slot: u32, now: Timestamp, out: &mut Output) {
         let entry = *self.held.get(slot);
         match entry.place {
-            Place::Backoff => self.make_ready(slot, entry.since, now, out),
+            Place::Backoff => self.make_ready(slot, Some(entry.since), now, out),
             Place::Wire => {
                 out.commands.push(Command::Cancel { client: self.rules.number_of(entry.client) });
                 self.attempt_over(slot, now, AttemptOutcome::Timeout, None, out);
@@ -200,11 +201,12 @@ impl Devices {
         self.settle(entry.client, now, out);
     }
 
-    /// An operation may be sent: at once, or when the connection and the ceiling let it.
-    fn make_ready(&mut self, slot: u32, wanted: Timestamp, now: Timestamp, out: &mut Output) {
-        let generation = self.held.put(slot, Place::Ready, wanted);
+    /// An operation may be sent: at once, or when the connection and the ceiling let it. `wanted` is the moment that
+    /// the plan wants, against which lag is measured; none where it is this very one by nature.
+    fn make_ready(&mut self, slot: u32, wanted: Option<Timestamp>, now: Timestamp, out: &mut Output) {
+        let generation = self.held.put(slot, Place::Ready, wanted.unwrap_or(now));
         let entry = self.held.get_mut(slot);
-        entry.held = Held::No;
+        entry.held = if wanted.is_some() { Held::No } else { Held::AtOnce };
         let client = entry.client;
         let is_busy = self.client(client).is_busy();
         self.held.push_ready(&mut self.clients[client as usize].outbox, slot);
@@ -256,13 +258,13 @@ impl Devices {
 
     fn give_up_if_due(&mut self, slot: u32, now: Timestamp, out: &mut Output) -> bool {
         let entry = *self.held.get(slot);
-        let Some((_, outcome)) = self.rules.gives_up(&entry).filter(|(at, _)| *at <= now) else { return false };
+        let Some((at, outcome)) = self.rules.gives_up(&entry).filter(|(at, _)| *at <= now) else { return false };
         self.held.take_ready(&mut self.clients[entry.client as usize].outbox, slot);
         if outcome == OperationOutcome::Dropped {
-            let (operation, late) = (self.rules.id(entry.client, entry.number), now.since(entry.operation.intended()));
-            out.events.push(Event::LateStart { operation, at: now, late });
+            let (operation, late) = (self.rules.id(entry.client, entry.number), at.since(entry.operation.intended()));
+            out.events.push(Event::LateStart { operation, at, late, by: LateBy::Plan });
         }
-        self.finish(slot, now, outcome, out);
+        self.finish(slot, at, outcome, out);
         true
     }
 
@@ -282,8 +284,8 @@ impl Devices {
         self.deep_retries += u64::from(attempt.number == 4);
 
         let operation = send.operation;
-        if let Some(late) = self.rules.late_start(intended, held, now).filter(|_| attempt.number == 1) {
-            out.events.push(Event::LateStart { operation, at: now, late });
+        if let Some(by) = self.rules.late_start(intended, held, now).filter(|_| attempt.number == 1) {
+            out.events.push(Event::LateStart { operation, at: now, late: now.since(intended), by });
         }
         let lag = (held == Held::No).then(|| now.since(wanted));
         out.events.push(Event::Sent { operation, attempt: attempt.number, retry: attempt.retry, at: now, lag });
@@ -291,47 +293,51 @@ impl Devices {
         wake_at(attempt.timeout_at, Reason::Operation { slot, generation }, out);
     }
 
-    /// The attempt on a wire has ended: the retry loop says what follows.
-    fn attempt_over(&mut self, slot: u32, now: Timestamp, outcome: AttemptOutcome, hint: Option<Span>, out: &mut Output) {
+    /// The attempt on a wire has ended: the retry loop says when and how, and what follows. All that follows counts from
+    /// that moment and not from when the engine came to it, so that an engine that is behind shows as lag.
+    fn attempt_over(&mut self, slot: u32, now: Timestamp, said: AttemptOutcome, hint: Option<Span>, out: &mut Output) {
         let entry = self.held.get_mut(slot);
         let (client, number, sent) = (entry.client, entry.number, entry.since);
         let operation = self.rules.id(client, number);
-        let next = entry.operation.ended(now, outcome, hint, &self.rules.terms(client, number));
-        out.events.push(Event::Ended { operation, attempt: entry.operation.attempts(), sent, at: now, outcome });
+        let terms = self.rules.terms(client, number);
+        let (at, outcome) = entry.operation.ending(sent, now, said, &terms);
+        let is_timeout = outcome == AttemptOutcome::Timeout;
+        let next = entry.operation.ended(at, outcome, hint.filter(|_| !is_timeout), &terms);
+        out.events.push(Event::Ended { operation, attempt: entry.operation.attempts(), sent, at, outcome });
         self.client(client).on_wire = NONE;
         self.in_flight -= 1;
         match next {
-            Next::Send => self.make_ready(slot, now, now, out),
+            Next::Send => self.make_ready(slot, is_timeout.then_some(at), now, out),
             Next::Wait { wanted, until } => {
                 let generation = self.held.put(slot, Place::Backoff, wanted);
-                wake_at(until, Reason::Operation { slot, generation }, out);
+                wake_at(until.max(now), Reason::Operation { slot, generation }, out);
             }
             Next::Finished(end) => {
                 if end == End::Budget {
-                    out.events.push(Event::BudgetRefused { operation, at: now });
+                    out.events.push(Event::BudgetRefused { operation, at });
                 }
-                self.finish(slot, now, end.outcome(), out);
+                self.finish(slot, at, end.outcome(), out);
             }
         }
     }
 
     /// The end of an operation that is held, and is in no outbox and on no wire any more.
-    fn finish(&mut self, slot: u32, now: Timestamp, outcome: OperationOutcome, out: &mut Output) {
+    fn finish(&mut self, slot: u32, at: Timestamp, outcome: OperationOutcome, out: &mut Output) {
         let entry = *self.held.get(slot);
         let (operation, attempts) = (self.rules.id(entry.client, entry.number), entry.operation.attempts());
         let (offered, last) = (entry.operation.intended(), entry.operation.last());
-        out.events.push(Event::Finished { operation, offered, at: now, outcome, attempts, last });
+        out.events.push(Event::Finished { operation, offered, at, outcome, attempts, last });
         self.deep_retries -= u64::from(attempts > 3);
         self.held.remove(slot);
         self.client(entry.client).held -= 1;
-        self.schedule_after_end(entry.client, now);
+        self.schedule_after_end(entry.client, at);
     }
 
     /// Under closed load, the end of an operation is what the next one waits for.
-    fn schedule_after_end(&mut self, client: u32, now: Timestamp) {
+    fn schedule_after_end(&mut self, client: u32, ended: Timestamp) {
         if self.rules.is_closed() {
             let number = self.client(client).number;
-            self.client(client).next = self.rules.next_start(client, number, Timestamp::ZERO, Some(now));
+            self.client(client).next = self.rules.next_start(client, number, Timestamp::ZERO, Some(ended));
         }
     }
 

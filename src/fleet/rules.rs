@@ -6,7 +6,7 @@ use super::interface::{Send, Setup};
 use super::route::Routes;
 use super::slab::{Entry, Held};
 use crate::config::At;
-use crate::event::{OperationId, OperationOutcome};
+use crate::event::{LateBy, OperationId, OperationOutcome};
 use crate::load::{Crowd, Load, Next, Step};
 use crate::operation::{Attempt, Terms, on_grid};
 use crate::policy::budget::Tier;
@@ -132,14 +132,13 @@ impl Rules {
         [fails, drops].into_iter().flatten().min_by_key(|(at, _)| *at)
     }
 
-    /// How late a first attempt that is sent now starts; none where it is on time, or only the ceiling held it back.
-    pub(super) fn late_start(&self, intended: Timestamp, held: Held, now: Timestamp) -> Option<Span> {
-        let is_late = match held {
-            Held::No => self.is_behind(intended + LATE_AFTER, now),
-            Held::Busy => self.is_behind(intended, now),
-            Held::Ceiling => false,
-        };
-        is_late.then(|| now.since(intended))
+    /// Who made a first attempt late that is sent now; none where it is on time, or only the ceiling held it back.
+    pub(super) fn late_start(&self, intended: Timestamp, held: Held, now: Timestamp) -> Option<LateBy> {
+        match held {
+            Held::No => self.is_behind(intended + LATE_AFTER, now).then_some(LateBy::Generator),
+            Held::Busy => self.is_behind(intended, now).then_some(LateBy::Plan),
+            Held::AtOnce | Held::Ceiling => None,
+        }
     }
 
     /// The attempt as it goes to the engine.

@@ -28,6 +28,8 @@ pub(super) enum Place {
 pub(super) enum Held {
     /// Nothing.
     No,
+    /// Nothing: it follows an answer at once, so there is no moment that it could be behind.
+    AtOnce,
     /// The ceiling on attempts.
     Ceiling,
     /// Its client was busy.

@@ -70,8 +70,10 @@ pub struct Counts {
     pub refused: u64,
     /// Operations dropped because they would have started too late.
     pub dropped: u64,
-    /// Operations that started late.
+    /// Operations that started late, whatever the cause.
     pub late_starts: u64,
+    /// Of them, those that nothing of the plan held back: the generator was late.
+    pub late_by_generator: u64,
     /// Retries that the budget refused.
     pub budget_refused: u64,
     /// Operation latency from the intended start, of those that succeeded.
@@ -166,6 +168,10 @@ pub struct ServiceCounts {
     pub limited: u64,
     /// Refused because the queue was full.
     pub queue_full: u64,
+    /// Of them, those refused by the program's own bound on requests in service.
+    pub bound_reached: u64,
+    /// Connections that could not be accepted at once, mostly for want of file descriptors.
+    pub accept_errors: u64,
     /// Requests whose client went before the answer.
     pub cancelled: u64,
     /// Seconds of service for clients that were still there at the end.

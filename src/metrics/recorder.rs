@@ -6,7 +6,7 @@
 
 use super::record::{Counts, Summary};
 use super::sketch::{Tally, bucket_floor};
-use crate::event::{AttemptOutcome, Event, OperationId, OperationOutcome};
+use crate::event::{AttemptOutcome, Event, LateBy, OperationId, OperationOutcome};
 use crate::fault::Phase;
 use crate::fleet::Gauges;
 use crate::time::{Span, Timestamp};
@@ -92,7 +92,10 @@ impl Recorder {
             Event::Finished { operation, offered, at, outcome, attempts, .. } => {
                 self.finished(operation, offered, at, outcome, attempts);
             }
-            Event::LateStart { operation, at, .. } => self.count(operation, at, |open| open.counts.late_starts += 1),
+            Event::LateStart { operation, at, by, .. } => self.count(operation, at, |open| {
+                open.counts.late_starts += 1;
+                open.counts.late_by_generator += u64::from(by == LateBy::Generator);
+            }),
             Event::BudgetRefused { operation, at } => self.count(operation, at, |open| open.counts.budget_refused += 1),
         }
     }
@@ -321,6 +324,16 @@ mod tests {
         assert_eq!((outage.failed.len(), outage.attempt_failed.len(), outage.first_attempts), (0, 1, 0));
         assert_eq!(found(0, 1).unwrap().succeeded.max(), 50_015, "microseconds, three digits");
         assert!(found(1, 1).is_none(), "nothing was booked there");
+    }
+
+    #[test]
+    fn late_starts_are_told_apart_by_whose_doing_they_are() {
+        let mut recorder = Recorder::new(1, &[], Span::from_secs(1));
+        for by in [LateBy::Plan, LateBy::Generator, LateBy::Plan] {
+            recorder.record(&Event::LateStart { operation: op(0, 0), at: ms(10), late: Span::from_millis(9), by });
+        }
+        let slice = recorder.close_window(0, &[Gauges::default()]);
+        assert_eq!((slice.fleets[0].late_starts, slice.fleets[0].late_by_generator), (3, 1));
     }
 
     #[test]

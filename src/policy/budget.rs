@@ -40,12 +40,6 @@ record! {
 }
 
 impl BudgetConfig {
-    /// How many retries a window can permit at most where so many first attempts per second share the budget.
-    /// Under one, the budget can never permit a retry.
-    pub fn most_retries(&self, first_attempts_per_second: f64) -> f64 {
-        (first_attempts_per_second * self.ratio.get() + self.min_per_second) * self.window.as_secs_f64()
-    }
-
     fn check(&self) -> Result<(), String> {
         if self.window.is_zero() {
             return Err("`window` must be longer than nothing: write `10s`".into());
@@ -258,17 +252,5 @@ mod tests {
         assert!(spent <= 40_000, "{spent}");
         assert!(spent > 38_000, "contention refuses few: {spent}");
         assert_eq!(b.balance(at(8_000)), (40_000 - spent) as f64, "nothing was lost");
-    }
-
-    #[test]
-    fn what_a_budget_can_permit_at_most() {
-        let config = BudgetConfig {
-            ratio: Share::new(0.1).unwrap(),
-            window: Span::from_secs(10),
-            min_per_second: 0.0,
-            tier: Tier::Client,
-        };
-        assert!(config.most_retries(0.2) < 1.0);
-        assert_eq!(config.most_retries(400.0), 400.0);
     }
 }

@@ -22,14 +22,6 @@ impl Observer for Observers {
     }
 }
 
-/// An observer that says nothing: `--quiet`.
-pub struct Silent;
-
-impl Observer for Silent {
-    fn event(&mut self, _at: Timestamp, _event: &RunEvent) {}
-    fn window(&mut self, _window: &Window, _phase: &str) {}
-}
-
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {

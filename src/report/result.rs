@@ -325,7 +325,8 @@ pub struct Generator {
     pub lag_p99_ms: Option<f64>,
     /// The largest of the same.
     pub lag_max_ms: Option<f64>,
-    /// Operations that started later than the plan meant.
+    /// Operations that started late although nothing of the plan held them back. What waits for a busy client is not
+    /// among them: that is in the windows' `late_starts`.
     pub late: u64,
     /// Operations that were dropped because they would have started too late.
     pub dropped: u64,

@@ -326,6 +326,18 @@ mod tests {
     }
 
     #[test]
+    fn what_waited_for_a_busy_client_is_no_lateness_of_the_generator() {
+        use crate::metrics::{Counts, RunRecord, Window};
+        for (late_by_generator, shown) in [(0, false), (2, true)] {
+            let all = Counts { late_starts: 40, late_by_generator, ..Counts::default() };
+            let record = RunRecord { windows: vec![Window { all, ..Window::default() }], ..RunRecord::default() };
+            let result = super::super::result::result(&record, &sample::verdict_of_nothing(), &sample::plan());
+            assert_eq!((result.generator.late, result.windows[0].late_starts), (late_by_generator, 40));
+            assert_eq!(verdict(&result, &Style::default(), None).contains("2 late"), shown);
+        }
+    }
+
+    #[test]
     fn hostile_and_empty_results_make_no_trouble() {
         let mut result = sample::stuck();
         result.plan.name = "x\u{1b}[31m\n".repeat(100);

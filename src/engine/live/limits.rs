@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors beside those of clients: listeners, epoll, timers, files, pipes.
+/// Descriptors beside those of clients and listeners: epoll, timers, files, pipes.
 const SLACK: u64 = 128;
 
 /// A plan that does not fit.
@@ -36,16 +36,17 @@ pub fn raise() -> u64 {
     if raised { limit.maximum } else { limit.current }.unwrap_or(u64::MAX)
 }
 
-/// Checks that so many clients fit.
+/// Checks that so many clients fit, beside so many listeners of the proxy.
 ///
 /// # Errors
 /// What is needed, what is there, and the remedy.
-pub fn check(clients: u64, limit: u64) -> Result<(), TooManySockets> {
-    let needed = clients.saturating_mul(PER_CLIENT).saturating_add(SLACK);
+pub fn check(clients: u64, listeners: u64, limit: u64) -> Result<(), TooManySockets> {
+    let besides = listeners.saturating_add(SLACK);
+    let needed = clients.saturating_mul(PER_CLIENT).saturating_add(besides);
     if needed <= limit {
         return Ok(());
     }
-    let fitting = limit.saturating_sub(SLACK) / PER_CLIENT;
+    let fitting = limit.saturating_sub(besides) / PER_CLIENT;
     Err(TooManySockets { clients, needed, per_client: PER_CLIENT, limit, fitting })
 }
 
@@ -76,13 +77,15 @@ mod tests {
 
     #[test]
     fn a_plan_that_does_not_fit_is_told_what_would() {
-        assert_eq!(check(5_000, 20_000), Ok(()));
-        let error = check(100, 256).unwrap_err();
+        assert_eq!(check(5_000, 6, 20_000), Ok(()));
+        let error = check(100, 0, 256).unwrap_err();
         assert_eq!((error.needed, error.fitting), (428, 42));
-        assert!(check(error.fitting, 256).is_ok() && check(error.fitting + 1, 256).is_err());
+        assert!(check(error.fitting, 0, 256).is_ok() && check(error.fitting + 1, 0, 256).is_err());
         assert!(error.to_string().contains("ulimit -n 428") && error.to_string().contains("at most 42 clients"), "{error}");
-        assert!(check(u64::MAX, 20_000).is_err());
-        assert!(check(10, 20).unwrap_err().fitting == 0);
+        assert!(check(u64::MAX, u64::MAX, 20_000).is_err());
+        assert!(check(10, 0, 20).unwrap_err().fitting == 0);
+        // 256 fleets on two shards.
+        assert_eq!(check(10, 768, 900).unwrap_err().needed, 10 * PER_CLIENT + 768 + SLACK);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The checks of `stop_if`: asks a URL or runs a command every so often, and says what it heard.
 
 use super::clock::Clock;
-use super::guard::Allowed;
-use super::tls;
+use super::guard::{Allowed, GuardError};
+use super::tls::{self, TlsError};
 use super::transport::Io;
 use crate::gate::config::{Probe, StopConfig, StopTrigger};
 use crate::plan::{Scheme, TargetUrl};
@@ -10,15 +10,53 @@ use crate::time::{Span, Timestamp};
 use bytes::Bytes;
 use http_body_util::Empty;
 use hyper::Request;
+use rustls_pki_types::ServerName;
 use std::process::Stdio;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsConnector;
 
 /// The longest that one check may take; a slower one has failed.
 const TIME_LIMIT: Span = Span::from_secs(10);
+
+/// Why a check cannot be asked at all; known before the run begins.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// Its host must not be dialled.
+    #[error("the check {check} of `stop_if` is {source}")]
+    Guard {
+        /// What would be asked.
+        check: String,
+        /// The refusal.
+        source: GuardError,
+    },
+    /// TLS that cannot be spoken.
+    #[error("the check {check} of `stop_if` cannot be asked: {source}")]
+    Tls {
+        /// What would be asked.
+        check: String,
+        /// Why.
+        source: TlsError,
+    },
+    /// A URL that cannot be asked.
+    #[error("the check {check} of `stop_if` cannot be asked: {problem}")]
+    Url {
+        /// What would be asked.
+        check: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl CheckError {
+    /// Whether this is a refusal (exit code 5).
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self, Self::Guard { .. })
+    }
+}
 
 /// What a check heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +73,9 @@ pub struct Answer {
     pub detail: String,
 }
 
+/// Checks that can be asked, with what asking needs: their index in `stop_if` and how often each is due.
+pub struct Prepared(Vec<(usize, Span, Asker)>);
+
 /// The checks of a run. Dropping it ends them, and kills the commands that still run.
 pub struct Checks {
     answers: mpsc::Receiver<Answer>,
@@ -42,14 +83,26 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// Starts asking. To be called inside the coordinator's runtime.
-    pub fn start(conditions: &[StopConfig], allowed: &Allowed, ca_file: Option<&str>, clock: &Arc<dyn Clock>) -> Self {
-        let (heard, answers) = mpsc::channel(16);
-        let mut tasks = JoinSet::new();
+    /// Makes the checks ready before the run begins: later, reading certificates would hold up whoever moves the
+    /// faults, and a refusal would look like a check that failed. Blocks while names are resolved.
+    ///
+    /// # Errors
+    /// A host that must not be dialled, TLS that cannot be spoken. A name that is not resolved is none: it may be later.
+    pub fn prepare(conditions: &[StopConfig], allowed: &Allowed, ca_file: Option<&str>) -> Result<Prepared, CheckError> {
+        let mut all = Vec::new();
         for (index, condition) in conditions.iter().enumerate() {
             let StopTrigger::Check { probe, every } = &condition.trigger else { continue };
-            let asker = Asker { probe: probe.clone(), allowed: allowed.clone(), ca_file: ca_file.map(str::to_string) };
-            tasks.spawn(ask_forever(index, asker, (*every).max(Span::from_millis(100)), clock.clone(), heard.clone()));
+            all.push((index, (*every).max(Span::from_millis(100)), Asker::new(probe, allowed, ca_file)?));
+        }
+        Ok(Prepared(all))
+    }
+
+    /// Starts asking. To be called inside the coordinator's runtime.
+    pub fn start(prepared: Prepared, clock: &Arc<dyn Clock>) -> Self {
+        let (heard, answers) = mpsc::channel(16);
+        let mut tasks = JoinSet::new();
+        for (index, every, asker) in prepared.0 {
+            tasks.spawn(ask_forever(index, asker, every, clock.clone(), heard.clone()));
         }
         Self { answers, _tasks: tasks }
     }
@@ -66,7 +119,7 @@ impl Checks {
 async fn ask_forever(index: usize, asker: Asker, every: Span, clock: Arc<dyn Clock>, heard: mpsc::Sender<Answer>) {
     let mut ticks = tokio::time::interval(every.to_std());
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let check = asker.name();
+    let check = asker.name.clone();
     loop {
         ticks.tick().await;
         let answered = tokio::time::timeout(TIME_LIMIT.to_std(), asker.ask()).await;
@@ -83,38 +136,62 @@ async fn ask_forever(index: usize, asker: Asker, every: Span, clock: Arc<dyn Clo
 }
 
 struct Asker {
-    probe: Probe,
-    allowed: Allowed,
-    ca_file: Option<String>,
+    name: String,
+    way: Way,
+}
+
+enum Way {
+    Http { to: TargetUrl, allowed: Allowed, tls: Option<(TlsConnector, ServerName<'static>)> },
+    Command(Vec<String>),
 }
 
 impl Asker {
-    fn name(&self) -> String {
-        match &self.probe {
-            Probe::Http(url) => url.clone(),
-            Probe::Command(words) => words.join(" "),
+    fn new(probe: &Probe, allowed: &Allowed, ca_file: Option<&str>) -> Result<Self, CheckError> {
+        match probe {
+            Probe::Http(url) => Self::of_url(url.clone(), allowed, ca_file),
+            Probe::Command(words) => Ok(Self { name: words.join(" "), way: Way::Command(words.clone()) }),
         }
+    }
+
+    fn of_url(check: String, allowed: &Allowed, ca_file: Option<&str>) -> Result<Self, CheckError> {
+        let to = match TargetUrl::parse(&check) {
+            Ok(to) => to,
+            Err(problem) => return Err(CheckError::Url { check, problem }),
+        };
+        match allowed.resolve(&to.host, to.port) {
+            Err(source) if source.is_refusal() => return Err(CheckError::Guard { check, source }),
+            Ok(_) | Err(_) => {}
+        }
+        let tls = match to.scheme {
+            Scheme::Http => None,
+            Scheme::Https => match tls::client(&to.host, ca_file) {
+                Ok((config, name)) => Some((TlsConnector::from(config), name)),
+                Err(source) => return Err(CheckError::Tls { check, source }),
+            },
+        };
+        Ok(Self { name: check, way: Way::Http { to, allowed: allowed.clone(), tls } })
     }
 
     async fn ask(&self) -> Result<String, String> {
-        match &self.probe {
-            Probe::Http(url) => self.get(url).await,
-            Probe::Command(words) => run(words).await,
+        match &self.way {
+            Way::Http { to, allowed, tls } => get(to, allowed, tls.as_ref()).await,
+            Way::Command(words) => run(words).await,
         }
     }
+}
 
-    async fn get(&self, url: &str) -> Result<String, String> {
-        let to = TargetUrl::parse(url)?;
-        let (allowed, host, port) = (self.allowed.clone(), to.host.clone(), to.port);
-        let resolved = tokio::task::spawn_blocking(move || allowed.resolve(&host, port)).await;
-        let addresses = resolved.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-        let stream = TcpStream::connect(&addresses[..]).await.map_err(|error| error.to_string())?;
-        if to.scheme == Scheme::Http {
-            return exchange(stream, &to).await;
+async fn get(to: &TargetUrl, allowed: &Allowed, tls: Option<&(TlsConnector, ServerName<'static>)>) -> Result<String, String> {
+    let (allowed, host, port) = (allowed.clone(), to.host.clone(), to.port);
+    // Resolved and checked each time: a name may move to where it must not be followed.
+    let resolved = tokio::task::spawn_blocking(move || allowed.resolve(&host, port)).await;
+    let addresses = resolved.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+    let stream = TcpStream::connect(&addresses[..]).await.map_err(|error| error.to_string())?;
+    match tls {
+        None => exchange(stream, to).await,
+        Some((connector, name)) => {
+            let stream = connector.connect(name.clone(), stream).await.map_err(|error| error.to_string())?;
+            exchange(stream, to).await
         }
-        let (config, name) = tls::client(&to.host, self.ca_file.as_deref()).map_err(|error| error.to_string())?;
-        let stream = tokio_rustls::TlsConnector::from(config).connect(name, stream).await.map_err(|error| error.to_string())?;
-        exchange(stream, &to).await
     }
 }
 
@@ -145,7 +222,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     fn asker(probe: Probe) -> Asker {
-        Asker { probe, allowed: Allowed::default(), ca_file: None }
+        Asker::new(&probe, &Allowed::default(), None).unwrap_or_else(|error| panic!("{error}"))
     }
 
     async fn serve_once(answer: &'static str) -> String {
@@ -178,8 +255,14 @@ mod tests {
             let url = serve_once(answer).await;
             assert_eq!(asker(Probe::Http(url)).ask().await.is_ok(), passes, "{answer:?}");
         }
-        let far = asker(Probe::Http("http://192.0.2.1/".into())).ask().await;
-        assert!(far.unwrap_err().contains("--approve"));
+    }
+
+    #[test]
+    fn a_check_that_must_not_be_asked_is_refused_before_the_run() {
+        let far = |host: &str| Asker::new(&Probe::Http(format!("http://{host}/")), &Allowed::default(), None).err();
+        let error = far("192.0.2.1").expect("it is refused");
+        assert!(error.is_refusal() && error.to_string().contains("--approve"), "{error}");
+        assert!(far("name.invalid").is_none(), "a name may be resolved later");
     }
 
     #[tokio::test]

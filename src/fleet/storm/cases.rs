@@ -29,9 +29,9 @@ fn a_busy_client_has_backlog_and_no_lag() {
     let late: Vec<_> = wire
         .events
         .iter()
-        .filter_map(|e| if let Event::LateStart { late, .. } = e { Some(late.as_millis()) } else { None })
+        .filter_map(|e| if let Event::LateStart { late, by, .. } = e { Some((late.as_millis(), *by)) } else { None })
         .collect();
-    assert_eq!(late, [150, 300]);
+    assert_eq!(late, [(150, LateBy::Plan), (300, LateBy::Plan)]);
 }
 
 #[test]
@@ -122,8 +122,58 @@ fn a_late_generator_has_lag_and_its_late_starts_are_counted() {
         wire.lateness = lateness;
         let wire = wire.finish(at(5000));
         assert_eq!(wire.lags()[1..], [Some(lateness); 4]);
-        assert_eq!(wire.count(|e| matches!(e, Event::LateStart { .. })), late_starts);
+        assert_eq!(wire.count(|e| matches!(e, Event::LateStart { by: LateBy::Generator, .. })), late_starts);
+        assert_eq!(wire.count(|e| matches!(e, Event::LateStart { by: LateBy::Plan, .. })), 0);
     }
+}
+
+#[test]
+fn a_late_timeout_is_lag_of_the_retry_and_no_longer_timeout() {
+    let silence = |_: &Send, _| None;
+    for (backoff, sent) in [(Backoff::none(), [0, 80, 160]), (fixed(100), [0, 180, 360])] {
+        let policy = Policy { timeout: ms(50), attempts: Attempts::Limited(3), backoff, ..policy() };
+        let mut wire = Wire::start(one_client(policy, 50), &silence);
+        wire.lateness = ms(30);
+        let wire = wire.finish(at(2000));
+        assert_eq!(wire.sent_at(0), sent);
+        assert_eq!(wire.lags(), [Some(Span::ZERO), Some(ms(30)), Some(ms(30))]);
+        let took = |e: &Event| if let Event::Ended { sent, at, .. } = e { Some(at.since(*sent)) } else { None };
+        assert_eq!(wire.events.iter().filter_map(took).collect::<Vec<_>>(), [ms(50); 3]);
+        assert_eq!(failures(&wire), [(sent[2] + 50, 3, Some(AttemptOutcome::Timeout))]);
+    }
+}
+
+#[test]
+fn a_retry_at_once_after_an_answer_has_no_lag_to_measure() {
+    let failing = |_: &Send, _| Some((ms(5), AttemptOutcome::Reset, None));
+    let policy = Policy { attempts: Attempts::Limited(3), ..policy() };
+    let wire = Wire::start(one_client(policy, 50), &failing).finish(at(2000));
+    assert_eq!((wire.sent_at(0), wire.lags()), (vec![0, 5, 10], vec![Some(Span::ZERO), None, None]));
+}
+
+#[test]
+fn an_answer_that_a_late_engine_hands_in_after_the_timeout_is_a_timeout() {
+    let slow = |_: &Send, _| Some((ms(60), AttemptOutcome::Success, None));
+    let policy = Policy { timeout: ms(50), attempts: Attempts::Limited(1), ..policy() };
+    let mut wire = Wire::start(one_client(policy, 50), &slow);
+    wire.lateness = ms(30);
+    let wire = wire.finish(at(2000));
+    assert_eq!(failures(&wire), [(50, 1, Some(AttemptOutcome::Timeout))]);
+    assert_eq!(wire.outcomes(OperationOutcome::Succeeded), 0);
+}
+
+#[test]
+fn under_closed_load_a_late_timeout_is_lag_of_the_next_operation() {
+    let silence = |_: &Send, _| None;
+    let policy = Policy { timeout: ms(50), attempts: Attempts::Limited(1), ..policy() };
+    let mut wire = Wire::start(Setup { end: at(75), ..setup(1, Load::Closed(Closed { think: ms(10) }), policy) }, &silence);
+    wire.lateness = ms(30);
+    let wire = wire.finish(at(2000));
+    // The timeout at 50 is noticed at 80, when the operation meant for 60 is overdue.
+    let ended = wire.events.iter().find_map(|e| if let Event::Ended { at, .. } = e { Some(at.as_millis()) } else { None });
+    let second = wire.arrivals().get(1).map(|(at, _)| at.as_millis());
+    assert_eq!((ended, second), (Some(50), Some(60)));
+    assert_eq!(wire.lags().get(1), Some(&Some(ms(20))));
 }
 
 #[test]

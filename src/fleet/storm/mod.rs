@@ -6,7 +6,7 @@ mod cases;
 use super::config::{Always, CatchUp};
 use super::*;
 use crate::config::{At, Place};
-use crate::event::{AttemptOutcome, Event, OperationId, OperationOutcome};
+use crate::event::{AttemptOutcome, Event, LateBy, OperationId, OperationOutcome};
 use crate::load::{Closed, Constant, Load, Poisson, Ramp, Trigger};
 use crate::pace::Pacer;
 use crate::policy::backoff::{Exponential, Fixed, Jitter, exponential::Clamp, jitter::Plain};

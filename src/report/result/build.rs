@@ -262,7 +262,7 @@ fn generator(record: &RunRecord) -> Generator {
         lag_p50_ms: lag.p50_ms,
         lag_p99_ms: lag.p99_ms,
         lag_max_ms: lag.max_ms,
-        late: sum.late_starts,
+        late: sum.late_by_generator,
         dropped: sum.dropped,
     }
 }
@@ -319,7 +319,7 @@ struct Sum {
     unresolved: u64,
     refused: u64,
     dropped: u64,
-    late_starts: u64,
+    late_by_generator: u64,
     budget_refused: u64,
     by_outcome: BTreeMap<String, u64>,
 }
@@ -336,7 +336,7 @@ impl Sum {
             sum.unresolved += counts.unresolved;
             sum.refused += counts.refused;
             sum.dropped += counts.dropped;
-            sum.late_starts += counts.late_starts;
+            sum.late_by_generator += counts.late_by_generator;
             sum.budget_refused += counts.budget_refused;
             for (&outcome, &count) in &counts.by_outcome {
                 *sum.by_outcome.entry(outcome_name(outcome)).or_default() += count;

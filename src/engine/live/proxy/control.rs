@@ -115,6 +115,19 @@ impl Trouble {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Every bound by its name in the record, and how often it was reached.
+    pub(super) fn limits(&self) -> [(&'static str, u64); 6] {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        [
+            ("proxy accepts", count(&self.accepts)),
+            ("proxy reopens", count(&self.reopens)),
+            ("proxy connections", count(&self.full)),
+            ("target connects", count(&self.dials)),
+            ("target connects refused by the guard", count(&self.denied)),
+            ("request head", count(&self.oversized)),
+        ]
+    }
+
     /// One sentence for each bound that was reached.
     pub(super) fn notices(&self) -> Vec<String> {
         let told = [

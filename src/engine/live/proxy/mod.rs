@@ -153,6 +153,11 @@ impl Proxy {
         (self.backlog, self.backlog_notice.as_deref())
     }
 
+    /// The bounds of the proxy by name, and how often each was reached.
+    pub fn limits(&self) -> [(&'static str, u64); 6] {
+        self.control.trouble.limits()
+    }
+
     /// Bounds that the proxy has reached, each as a sentence.
     pub fn notices(&self) -> Vec<String> {
         self.control.trouble.notices()

@@ -219,6 +219,9 @@ impl Coordinator {
         if joined.is_none() {
             self.tell(&RunEvent::Warning { text: "a shard did not end in time".into() });
         }
+        for text in self.parts.proxy.notices() {
+            self.tell(&RunEvent::Warning { text });
+        }
         self.tell(&RunEvent::Ended);
         let unheard = self.parts.hearing.end(PATIENCE).await;
         let rest = RunRecord {
@@ -228,11 +231,14 @@ impl Coordinator {
             length: self.parts.plan.length,
             stopped: stopped.or(internal),
             cleanup_confirmed,
-            limits_reached: limits_reached(self.wires, self.ceiling_holds, unheard),
             service,
             ..RunRecord::default()
         };
-        self.parts.series.finish(self.totals, rest)
+        let mut record = self.parts.series.finish(self.totals, rest);
+        let own = [("max_attempts", self.ceiling_holds), ("progress", unheard)];
+        let reached = limits_reached(&record, self.wires, own.into_iter().chain(self.parts.proxy.limits()));
+        record.limits_reached.extend(reached);
+        record
     }
 
     /// Stops the shards' load at a moment and waits for their records; says why where one does not come.
@@ -274,13 +280,35 @@ fn describe(reason: &StopReason) -> String {
     }
 }
 
-fn limits_reached(wires: WireCounts, ceiling_holds: u64, unheard: u64) -> Vec<LimitReached> {
-    let all = [
-        ("max_attempts", ceiling_holds),
+/// Every bound that was reached, wherever it was counted.
+fn limits_reached(record: &RunRecord, wires: WireCounts, others: impl Iterator<Item = (&'static str, u64)>) -> Vec<LimitReached> {
+    let service = record.service.unwrap_or_default();
+    let here = [
+        ("outbox", record.windows.iter().map(|window| window.all.refused).sum()),
         ("ephemeral ports", wires.out_of_ports),
         ("file descriptors", wires.out_of_descriptors),
-        ("progress", unheard),
+        ("built-in target's accepts", service.accept_errors),
+        ("built-in target's requests in service", service.bound_reached),
     ];
-    let reached = all.into_iter().filter(|(_, count)| *count > 0);
+    let reached = here.into_iter().chain(others).filter(|(_, count)| *count > 0);
     reached.map(|(limit, count)| LimitReached { limit: limit.to_string(), count }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{Counts, ServiceCounts, Window};
+
+    #[test]
+    fn every_bound_that_was_reached_is_named() {
+        let window = |refused| Window { all: Counts { refused, ..Counts::default() }, ..Window::default() };
+        let service = ServiceCounts { accept_errors: 3, bound_reached: 4, ..ServiceCounts::default() };
+        let record = RunRecord { windows: vec![window(1), window(1)], service: Some(service), ..RunRecord::default() };
+        let wires = WireCounts { out_of_ports: 5, ..WireCounts::default() };
+        let named = limits_reached(&record, wires, [("guard", 6), ("request head", 0)].into_iter());
+        let named: Vec<_> = named.iter().map(|reached| (reached.limit.as_str(), reached.count)).collect();
+        let target = ["built-in target's accepts", "built-in target's requests in service"];
+        assert_eq!(named, [("outbox", 2), ("ephemeral ports", 5), (target[0], 3), (target[1], 4), ("guard", 6)]);
+        assert!(limits_reached(&RunRecord::default(), WireCounts::default(), std::iter::empty()).is_empty());
+    }
 }

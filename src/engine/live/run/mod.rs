@@ -9,6 +9,7 @@ use super::guard::GuardError;
 use super::limits::TooManySockets;
 use super::proxy::ProxyError;
 use super::signal::Signals;
+use super::stop::CheckError;
 use super::target::TargetError;
 use super::tls::TlsError;
 use super::transport::HeaderError;
@@ -47,6 +48,9 @@ pub enum RunError {
     /// A header that cannot be sent.
     #[error(transparent)]
     Header(#[from] HeaderError),
+    /// A check of `stop_if` that cannot be asked.
+    #[error(transparent)]
+    Check(#[from] CheckError),
     /// TLS that cannot be spoken.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -57,7 +61,7 @@ pub enum RunError {
     #[error(transparent)]
     Target(#[from] TargetError),
     /// The machine refused something.
-    #[error("{what}: {source}")]
+    #[error("{what}: {source}; this process may be at a limit: raise `ulimit -n` and `ulimit -u`, or use fewer --shards")]
     System {
         /// What was tried.
         what: &'static str,
@@ -70,6 +74,17 @@ pub enum RunError {
     /// A signal came before the clock started.
     #[error("interrupted before the run began")]
     Interrupted(i32),
+}
+
+impl RunError {
+    /// Whether a guard refused the run (exit code 5), and nothing is wrong with the environment.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::Guard(guard) => guard.is_refusal(),
+            Self::Check(check) => check.is_refusal(),
+            _ => false,
+        }
+    }
 }
 
 /// Runs a plan on real sockets. Builds its own runtimes; the calling thread coordinates.

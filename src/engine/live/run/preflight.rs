@@ -33,11 +33,13 @@ const WARM_UP_LIMIT: Span = Span::from_secs(60);
 /// Checks, starts the target, the proxy and the shards, and connects the clients.
 pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinator, RunError> {
     let plan = Arc::new(setup.plan);
-    let mut warnings = fit(&plan)?;
+    let shards = shard_count(&plan, setup.shards);
+    let mut warnings = fit(&plan, shards)?;
     let clock = LiveClock::waiting();
     let allowed = Allowed::new(plan.target.allow.iter().map(|host| host.value.clone()), setup.approve);
     let aim = aim(&plan, &allowed, &clock)?;
     warnings.extend(aim.warning);
+    let checks = Checks::prepare(&plan.stop_if, &allowed, plan.target.ca_file.as_deref())?;
     let requests = Arc::new(Requests::new(&plan, &aim.authority, &aim.path)?);
     let (target, upstream) = match aim.upstream {
         Some(upstream) => (None, upstream),
@@ -47,7 +49,6 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
             (Some(target), Upstream::at(addr))
         }
     };
-    let shards = shard_count(&plan, setup.shards);
     let timeline = Timeline::new(plan.timeline.clone(), plan.seed);
     let fleets = u16::try_from(plan.fleets.len()).expect("a plan has fewer fleets than that");
     let setup_of_proxy = ProxySetup { timeline: timeline.clone(), fleets, shards, upstream, clock: clock.clone() };
@@ -67,7 +68,7 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         ));
     }
     let shared_clock: Arc<dyn Clock> = clock.clone();
-    let checks = Checks::start(&plan.stop_if, &allowed, plan.target.ca_file.as_deref(), &shared_clock);
+    let checks = Checks::start(checks, &shared_clock);
     let series = Series::new(shards.len(), plan.fleets.len(), &phases, WINDOW);
     Coordinator::new(Parts {
         plan,
@@ -122,9 +123,11 @@ fn aim(plan: &Plan, allowed: &Allowed, clock: &Arc<LiveClock>) -> Result<Aim, Ru
 }
 
 /// Checks that the plan fits this machine; what is doubtful is returned.
-fn fit(plan: &Plan) -> Result<Vec<String>, RunError> {
+fn fit(plan: &Plan, shards: usize) -> Result<Vec<String>, RunError> {
     let clients = plan.fleets.iter().map(|fleet| u64::from(fleet.config.clients)).sum();
-    limits::check(clients, limits::raise())?;
+    // The proxy listens for each fleet and shard, and holds each fleet's port.
+    let listeners = plan.fleets.len() * (shards + 1);
+    limits::check(clients, listeners as u64, limits::raise())?;
     let per_attempt = plan.fleets.iter().filter(|fleet| fleet.config.connections == Connections::PerAttempt);
     let churn = per_attempt.map(|fleet| first_attempts_per_second(&fleet.config.load, fleet.config.clients)).sum();
     Ok(limits::port_warning(clients, churn).into_iter().collect())
@@ -203,6 +206,9 @@ async fn warm_up(shards: usize, messages: &mut mpsc::UnboundedReceiver<Message>)
     };
     match tokio::time::timeout(WARM_UP_LIMIT.to_std(), all).await {
         Ok(warm) => warm,
-        Err(_) => Err(RunError::WarmUp(format!("its clients did not connect within {WARM_UP_LIMIT}; is the target accepting?"))),
+        Err(_) => Err(RunError::WarmUp(format!(
+            "its clients did not connect to the proxy, which is this process, within {WARM_UP_LIMIT}: \
+             the machine is overloaded; free its cores, or use fewer clients"
+        ))),
     }
 }

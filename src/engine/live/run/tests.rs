@@ -122,6 +122,17 @@ fn a_slow_target_shows_in_the_latency_and_never_in_the_lag() {
 }
 
 #[test]
+fn what_an_outbox_refuses_is_a_bound_reached() {
+    let mut plan = plan(server(OK, Duration::from_secs(2)), "");
+    plan.fleets[0].config.outbox = 1;
+    let (record, ..) = carry_out(plan, 2);
+    check_books(&record);
+    let refused: u64 = record.windows.iter().map(|w| w.all.refused).sum();
+    let told = record.limits_reached.iter().find(|reached| reached.limit == "outbox");
+    assert!(refused > 0 && told.is_some_and(|told| told.count == refused), "{refused} {told:?}");
+}
+
+#[test]
 fn a_timeout_cancels_retries_and_balances() {
     let (record, ..) = carry_out(plan(server(OK, Duration::from_secs(2)), ""), 2);
     check_books(&record);
@@ -203,6 +214,13 @@ fn what_keeps_a_run_from_beginning_is_told() {
     };
     assert!(matches!(run(setup(plan(far, ""))), Err(RunError::Guard(error)) if error.is_refusal()));
     let near = server(OK, Duration::ZERO);
+    let mut asking = plan(near, "");
+    asking.stop_if = vec![StopConfig {
+        trigger: StopTrigger::Check { probe: Probe::Http("http://192.0.2.1/alerts".into()), every: Span::from_secs(1) },
+        lasting: Span::ZERO,
+        place: Default::default(),
+    }];
+    assert!(matches!(run(setup(asking)), Err(error @ RunError::Check(_)) if error.is_refusal()));
     let mut crowd = plan(near, "");
     crowd.fleets[0].config.clients = 10_000_000;
     assert!(matches!(run(setup(crowd)), Err(RunError::Sockets(_))));

@@ -1,7 +1,8 @@
 //! The driver: feeds a shard's machines with moments and completions, and carries out their commands.
 //!
 //! It works in bounded batches and yields between them, so that the tasks of clients and proxy on the same thread
-//! come to their turn. Completions go before wake-ups: an answer that is here is not overtaken by its timeout.
+//! come to their turn. Completions go before wake-ups, so that an answer that is here is heard; whether it came in time
+//! its machine decides.
 
 use super::wakeups::Wakeups;
 use super::{Control, Message, ShardSetup, machines, recorder};

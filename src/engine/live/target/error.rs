@@ -18,7 +18,10 @@ pub enum TargetError {
     #[error("the kernel gives no timer: {0}; file descriptors may have run out (see `ulimit -n`)")]
     Timer(std::io::Error),
     /// The program of the child cannot be started.
-    #[error("cannot start the built-in target, {program} target --child: {source}")]
+    #[error(
+        "cannot start the built-in target, {program} target --child: {source}; the program must still be where it was started \
+         from, and this user may start another process (see `ulimit -u`)"
+    )]
     Start {
         /// The program.
         program: String,

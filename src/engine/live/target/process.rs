@@ -85,12 +85,7 @@ impl TargetProcess {
         self.running.child.id()
     }
 
-    /// What it counted up to its last line, at most about a second ago; none before the first line.
-    pub async fn counts(&mut self) -> Option<ServiceCounts> {
-        self.stats().map(Into::into)
-    }
-
-    /// The same with all that the server tells beside.
+    /// What it and its server counted up to its last line, at most about a second ago; none before the first line.
     pub fn stats(&self) -> Option<Stats> {
         self.running.stats()
     }

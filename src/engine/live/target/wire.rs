@@ -77,6 +77,8 @@ impl From<Stats> for ServiceCounts {
             served: stats.served,
             limited: stats.limited,
             queue_full: stats.queue_full,
+            bound_reached: stats.bound_reached,
+            accept_errors: stats.accept_errors,
             cancelled: stats.cancelled,
             useful_seconds: stats.useful_seconds,
             wasted_seconds: stats.wasted_seconds,

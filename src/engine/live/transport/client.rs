@@ -208,14 +208,11 @@ impl Wire {
         if opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
             (self.on_refused)();
         }
-        self.count(|counts| match &opened {
-            Ok(_) => counts.connects += 1,
-            Err(error) => match Errno::from_io_error(error) {
-                Some(Errno::ADDRNOTAVAIL) => counts.out_of_ports += 1,
-                Some(Errno::MFILE | Errno::NFILE) => counts.out_of_descriptors += 1,
-                _ => {}
-            },
-        });
+        match opened.as_ref().err().and_then(Errno::from_io_error) {
+            Some(Errno::ADDRNOTAVAIL) => self.count(|counts| counts.out_of_ports += 1),
+            Some(Errno::MFILE | Errno::NFILE) => self.count(|counts| counts.out_of_descriptors += 1),
+            _ => {}
+        }
         opened
     }
 

@@ -43,8 +43,6 @@ pub struct FleetWires {
 /// What happened to connections, beside attempts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WireCounts {
-    /// Connections made.
-    pub connects: u64,
     /// Connections that the other side closed while no attempt was on them; nobody's failure.
     pub idle_closes: u64,
     /// Connects that failed because this machine had no ephemeral port left.
@@ -57,7 +55,6 @@ impl WireCounts {
     /// The sum of two.
     pub fn plus(self, other: Self) -> Self {
         Self {
-            connects: self.connects + other.connects,
             idle_closes: self.idle_closes + other.idle_closes,
             out_of_ports: self.out_of_ports + other.out_of_ports,
             out_of_descriptors: self.out_of_descriptors + other.out_of_descriptors,

@@ -216,6 +216,7 @@ fn what_is_no_request_is_told_so_and_closed() {
         }
         assert_eq!(target.requests(), 0);
         assert!(bed.proxy.notices().iter().any(|notice| notice.starts_with("2 requests were answered with 431")));
+        assert!(bed.proxy.limits().contains(&("request head", 2)));
         until("they are gone", || bed.proxy.connections() == 0).await;
     });
 }
