@@ -221,12 +221,13 @@ mod tests {
             expect: None,
         };
         let record = RunRecord::default();
-        let judgement = Judgement {
+        let judgement = crate::gate::Judgement {
             steady: None,
             recovery: None,
             gates: Vec::new(),
             expect: None,
-            smallest_limit: crate::time::Span::MAX,
+            stop_if: Vec::new(),
+            smallest_timeout: crate::time::Span::MAX,
             fleet_names: Vec::new(),
         };
         let mut result = result(&record, &judge(&record, &judgement), &info);
