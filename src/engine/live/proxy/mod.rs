@@ -24,6 +24,7 @@ mod listen;
 mod tests;
 mod upstream;
 
+pub use answer::UNREACHABLE;
 pub use upstream::{Resolve, Upstream};
 
 use super::clock::Clock;
@@ -151,6 +152,11 @@ impl Proxy {
     /// machine grants less than we asked for.
     pub fn backlog(&self) -> (u32, Option<&str>) {
         (self.backlog, self.backlog_notice.as_deref())
+    }
+
+    /// How many connects to the target failed, and why the last one did.
+    pub fn unreached(&self) -> (u64, String) {
+        self.control.trouble.unreached()
     }
 
     /// Bounds that the proxy has reached, each as a sentence.
