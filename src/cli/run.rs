@@ -1,10 +1,11 @@
 //! `stormwake run`: load the plan, run it, judge it, write it down, say it.
 
 use super::exit::Code;
-use super::terminal;
+use super::{output, terminal};
 use crate::engine::Observer;
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::run::{RunError, RunSetup, WINDOW, run as run_live};
+use crate::engine::live::signal::Signals;
 use crate::gate::{Bound, Condition, Judgement, Outcome, judge};
 use crate::metrics::{RunRecord, StopReason, Unit};
 use crate::plan::{Loaded, Plan};
@@ -68,6 +69,8 @@ struct Prepared {
 }
 
 fn prepare(args: &Args, loaded: &Loaded) -> Result<Prepared, FolderError> {
+    // Before there is a folder that a signal would leave behind. The run reports where it fails.
+    let _ = Signals::install();
     let plan = &loaded.plan;
     let started = u64::try_from(LiveClock::waiting().wall_millis()).unwrap_or_default();
     let info = PlanInfo {
@@ -114,25 +117,26 @@ fn carry_out(args: &Args, loaded: Loaded, prepared: Prepared) -> Code {
     info.exit_code = code.number();
     let result = result(&record, &verdict, &info);
     let written = folder.write_report(&result, &record);
-    show(args, &result, &folder);
+    // Whoever reads the verdict may read no more; nothing is left to put in order.
+    Signals::release();
+    let shown = show(args, &result, &folder);
     let log = log.get().map(|problem| format!("events.ndjson is incomplete: {problem}"));
     match written.err().map(|error| error.to_string()).or(log) {
         // The exit code of a run whose report is lost must not promise one.
         Some(problem) => worse(code, fail(&problem)),
-        None => code,
+        None => shown.map_or_else(|lost| worse(code, lost), |()| code),
     }
 }
 
-/// Prints the verdict, or the result document. A closed pipe is no error: whoever reads has seen enough.
-fn show(args: &Args, result: &RunResult, folder: &ReportFolder) {
+/// Prints the verdict, or the result document.
+fn show(args: &Args, result: &RunResult, folder: &ReportFolder) -> Result<(), Code> {
     let bytes = if args.json {
         json(result)
     } else {
         let style = terminal::style(terminal::Stream::Out);
         text::verdict(result, &style, Some(&folder.path().display().to_string())).into_bytes()
     };
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(&bytes).and_then(|()| out.flush());
+    output::print(&bytes)
 }
 
 fn fail(error: &dyn std::fmt::Display) -> Code {
