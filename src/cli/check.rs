@@ -1,6 +1,7 @@
 //! `stormwake check`: validates a plan, draws its timeline, and says what its arithmetic predicts.
 
 use super::exit::Code;
+use super::output;
 use super::terminal;
 use crate::plan::{self, Loaded, yaml};
 use crate::report::plan_text;
@@ -35,9 +36,7 @@ pub fn run(args: Args) -> Code {
     } else {
         plan_text::check(&loaded.plan, terminal::style(terminal::Stream::Out).width)
     };
-    // A closed pipe is no error: whoever reads has seen enough.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
-    Code::Pass
+    output::print(text.as_bytes()).map_or_else(|lost| lost, |()| Code::Pass)
 }
 
 /// Opens and checks the plan that a command was given, from a file or, for `-`, from stdin. Errors and warnings go

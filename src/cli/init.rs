@@ -57,8 +57,7 @@ pub fn run(args: Args) -> Code {
     let shown = file.display().to_string();
     let text = args.template.text().replace("FILE", if shown == "-" { "plan.yaml" } else { &shown });
     if shown == "-" {
-        let _ = std::io::stdout().lock().write_all(text.as_bytes());
-        return Code::Pass;
+        return super::output::print(text.as_bytes()).map_or_else(|lost| lost, |()| Code::Pass);
     }
     let mut stderr = std::io::stderr().lock();
     match write(&file, &text, args.force) {

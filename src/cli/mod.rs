@@ -3,6 +3,7 @@
 pub mod check;
 pub mod exit;
 pub mod init;
+pub mod output;
 pub mod run;
 pub mod schema;
 pub mod target;

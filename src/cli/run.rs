@@ -1,10 +1,11 @@
 //! `stormwake run`: load the plan, run it, judge it, write it down, say it.
 
 use super::exit::Code;
-use super::terminal;
+use super::{output, terminal};
 use crate::engine::Observer;
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::run::{RunError, RunSetup, WINDOW, run as run_live};
+use crate::engine::live::signal::Signals;
 use crate::gate::{Outcome, judge};
 use crate::metrics::{RunRecord, StopReason};
 use crate::plan::Loaded;
@@ -67,6 +68,8 @@ struct Prepared {
 }
 
 fn prepare(args: &Args, loaded: &Loaded) -> Result<Prepared, FolderError> {
+    // Before there is a folder that a signal would leave behind. The run reports where it fails.
+    let _ = Signals::install();
     let plan = &loaded.plan;
     let started = u64::try_from(LiveClock::waiting().wall_millis()).unwrap_or_default();
     let info = PlanInfo {
@@ -114,8 +117,9 @@ fn carry_out(args: &Args, loaded: Loaded, prepared: Prepared) -> Code {
     let mut result = result(&record, &verdict, &info);
     let log = log.get().map(|problem| format!("events.ndjson is incomplete: {problem}"));
     let code = write_down(&folder, &mut result, &record, log, code);
-    show(args, &result, &folder);
-    code
+    // Whoever reads the verdict may read no more; nothing is left to put in order.
+    Signals::release();
+    show(args, &result, &folder).map_or_else(|lost| worse(code, lost), |()| code)
 }
 
 /// Writes the report, and returns the code that the process ends with. One whose report is incomplete must not promise
@@ -132,16 +136,15 @@ fn write_down(folder: &ReportFolder, result: &mut RunResult, record: &RunRecord,
     code
 }
 
-/// Prints the verdict, or the result document. A closed pipe is no error: whoever reads has seen enough.
-fn show(args: &Args, result: &RunResult, folder: &ReportFolder) {
+/// Prints the verdict, or the result document.
+fn show(args: &Args, result: &RunResult, folder: &ReportFolder) -> Result<(), Code> {
     let bytes = if args.json {
         json(result)
     } else {
         let style = terminal::style(terminal::Stream::Out);
         text::verdict(result, &style, Some(&folder.path().display().to_string())).into_bytes()
     };
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(&bytes).and_then(|()| out.flush());
+    output::print(&bytes)
 }
 
 fn fail(error: &dyn std::fmt::Display) -> Code {

@@ -1,8 +1,8 @@
 //! `stormwake schema`: the JSON Schema of plans, or of results.
 
 use super::exit::Code;
+use super::output;
 use crate::report::schema;
-use std::io::Write;
 
 /// What it is given.
 #[derive(clap::Args)]
@@ -16,9 +16,7 @@ pub struct Args {
 pub fn run(args: Args) -> Code {
     let schema = if args.result { result_schema() } else { schema::plan() };
     let text = serde_json::to_string_pretty(&schema).expect("a JSON value has text keys only");
-    // A closed pipe is no error: whoever reads has seen enough.
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
-    Code::Pass
+    output::print(format!("{text}\n").as_bytes()).map_or_else(|lost| lost, |()| Code::Pass)
 }
 
 /// The one call site of the result's schema.

@@ -149,8 +149,8 @@ fn alone(args: &Args) -> Result<(), Ended> {
         server.serve(stop).await.map_err(environment)?;
         Ok(stats.read())
     })?;
-    let _ = io::stdout().lock().write_all(summary(&stats).as_bytes());
-    Ok(())
+    super::output::print(summary(&stats).as_bytes())
+        .map_err(|code| Ended { code, error: anyhow!("the summary could not be printed") })
 }
 
 /// Serves a run: until stdin ends (the parent has gone or wants no more) or SIGTERM.
@@ -188,7 +188,8 @@ fn on_runtime<T>(setup: Setup, listen: SocketAddr, serve: impl AsyncFnOnce(Serve
     let runtime = runtime.map_err(environment)?;
     tokio::task::LocalSet::new().block_on(&runtime, async {
         let bound = Server::bind(listen, &setup.config, setup.seed, LiveClock::starting_now());
-        serve(bound.map_err(|error: TargetError| environment(error))?).await
+        // As one message: it names its cause already.
+        serve(bound.map_err(|error: TargetError| environment(anyhow!(error.to_string())))?).await
     })
 }
 

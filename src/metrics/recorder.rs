@@ -127,6 +127,14 @@ impl Recorder {
         Totals { summaries: summaries.collect(), rest }
     }
 
+    /// Books the lag of an attempt that came up too late to be sent at all: the run was over when the generator got to it.
+    pub fn missed(&mut self, operation: OperationId, at: Timestamp, lag: Span) {
+        self.count(operation, at, |open| open.lag.record(lag));
+        if let Some(book) = self.book(operation, at) {
+            book.lag.record(lag);
+        }
+    }
+
     fn sent(&mut self, operation: OperationId, attempt: u32, retry: bool, at: Timestamp, lag: Option<Span>) {
         let first = u64::from(attempt == 1);
         self.count(operation, at, |open| {

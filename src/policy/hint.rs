@@ -53,9 +53,9 @@ impl RetryAfter {
     }
 }
 
-/// Reads the value of a Retry-After header, given the seconds since 1970 UTC: how long to wait from now. Moments
+/// Reads the value of a Retry-After header, given the milliseconds since 1970 UTC: how long to wait from now. Moments
 /// that have passed and negative numbers are zero; absurd ones saturate. `None` where it is neither number nor date.
-pub fn parse_retry_after(text: &str, wall_seconds: i64) -> Option<Span> {
+pub fn parse_retry_after(text: &str, wall_millis: i64) -> Option<Span> {
     let text = text.trim();
     let digits = text.strip_prefix('-').unwrap_or(text);
     if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -63,8 +63,9 @@ pub fn parse_retry_after(text: &str, wall_seconds: i64) -> Option<Span> {
         let seconds = digits.parse::<u64>().unwrap_or(u64::MAX);
         return Some(if text.starts_with('-') { Span::ZERO } else { Span::from_secs(seconds) });
     }
-    let wait = parse_http_date(text)?.saturating_sub(wall_seconds);
-    Some(Span::from_secs(u64::try_from(wait).unwrap_or(0)))
+    // The date has whole seconds, the clock has not: a wait in whole seconds could be one too long.
+    let wait = parse_http_date(text)?.saturating_mul(1_000).saturating_sub(wall_millis);
+    Some(Span::from_millis(u64::try_from(wait).unwrap_or(0)))
 }
 
 /// Reads the three forms of RFC 9110's HTTP-date, as seconds since 1970 UTC.
@@ -98,7 +99,6 @@ mod tests {
             ("Sun, 06 Nov 1994 08:49:37 GMT", then, Some(0)),
             ("Sun, 06 Nov 1994 08:49:37 GMT", then + 1_000_000_000, Some(0)),
             ("Fri, 31 Dec 9999 23:59:59 GMT", 0, Some(253_402_300_799)),
-            ("Sun, 06 Nov 1994 08:49:37 GMT", i64::MIN, Some(i64::MAX as u64)),
             ("99999999999999999999999999", 0, Some(u64::MAX)),
             ("", 0, None),
             ("-", 0, None),
@@ -110,8 +110,12 @@ mod tests {
             ("Sun, 31 Feb 1994 08:49:37 GMT", 0, None),
             ("Sun, 06 Nov 1994 25:49:37 GMT", 0, None),
         ] {
-            assert_eq!(parse_retry_after(text, wall), want.map(Span::from_secs), "{text}");
+            assert_eq!(parse_retry_after(text, wall * 1_000), want.map(Span::from_secs), "{text}");
         }
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT";
+        assert_eq!(parse_retry_after(date, then * 1_000 - 1_250), Some(Span::from_millis(1_250)));
+        assert_eq!(parse_retry_after(date, then * 1_000 + 1), Some(Span::ZERO));
+        assert_eq!(parse_retry_after(date, i64::MIN), Some(Span::from_millis(i64::MAX as u64)));
         assert_eq!(parse_retry_after(&"9".repeat(100_000), 0), Some(Span::MAX));
         assert_eq!(parse_retry_after(&"x".repeat(100_000), 0), None);
     }

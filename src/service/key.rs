@@ -39,9 +39,46 @@ impl RequestKey {
     }
 }
 
+/// An idempotency key as a number: its last 32 hexadecimal digits, with or without the dashes of a UUID and the quotes of
+/// a structured field, so that what stands before them, which tells one run's keys from another's, draws nothing;
+/// anything else by its hash (FNV-1a, 128 bits).
+pub fn idempotency_key(value: &[u8]) -> u128 {
+    let (mut digits, mut key, mut hash) = (0usize, 0u128, 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128);
+    let mut is_number = true;
+    for &byte in value {
+        hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+        match (byte as char).to_digit(16) {
+            Some(digit) => {
+                key = key << 4 | u128::from(digit);
+                digits += 1;
+            }
+            None => is_number &= byte == b'-' || byte == b'"',
+        }
+    }
+    if is_number && digits >= 32 { key } else { hash }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_are_numbers_or_hashes() {
+        let key = |text: &str| idempotency_key(text.as_bytes());
+        let number = 42 << 96 | 7;
+        for text in [
+            "0000002a000000000000000000000007",
+            "\"0000002A000000000000000000000007\"",
+            "0000002a-0000-0000-0000-000000000007",
+            "0193a2b3c4d5-0000002a000000000000000000000007",
+        ] {
+            assert_eq!(key(text), number, "{text}");
+        }
+        assert_ne!(key("0193a2b3c4d5/0000002a000000000000000000000007"), number);
+        assert_ne!(key("a"), key("b"));
+        assert_ne!(key(""), 0);
+        assert!(key("2a") > 42, "too short for a number of ours");
+    }
 
     #[test]
     fn every_part_of_a_name_counts() {

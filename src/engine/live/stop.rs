@@ -10,6 +10,7 @@ use crate::time::{Span, Timestamp};
 use bytes::Bytes;
 use http_body_util::Empty;
 use hyper::Request;
+use rustix::process::{Pid, Signal, kill_process_group};
 use rustls_pki_types::ServerName;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -19,8 +20,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-/// The longest that one check may take; a slower one has failed.
+/// The longest that one check may take, however seldom it is asked; a slower one has failed.
 const TIME_LIMIT: Span = Span::from_secs(10);
+/// What each check may take, however often it is asked.
+const LEAST_LIMIT: Span = Span::from_secs(1);
 
 /// Why a check cannot be asked at all; known before the run begins.
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +68,9 @@ pub struct Answer {
     pub index: usize,
     /// What was asked.
     pub check: String,
-    /// When it answered.
+    /// When it was asked.
+    pub asked: Timestamp,
+    /// When it answered, or its time was over.
     pub at: Timestamp,
     /// Whether it passed.
     pub passed: bool,
@@ -120,15 +125,17 @@ async fn ask_forever(index: usize, asker: Asker, every: Span, clock: Arc<dyn Clo
     let mut ticks = tokio::time::interval(every.to_std());
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let check = asker.name.clone();
+    let limit = every.max(LEAST_LIMIT).min(TIME_LIMIT);
     loop {
         ticks.tick().await;
-        let answered = tokio::time::timeout(TIME_LIMIT.to_std(), asker.ask()).await;
+        let asked = clock.now();
+        let answered = tokio::time::timeout(limit.to_std(), asker.ask()).await;
         let (passed, detail) = match answered {
             Ok(Ok(detail)) => (true, detail),
             Ok(Err(detail)) => (false, detail),
-            Err(_) => (false, format!("no answer within {TIME_LIMIT}")),
+            Err(_) => (false, format!("no answer within {limit}")),
         };
-        let answer = Answer { index, check: check.clone(), at: clock.now(), passed, detail };
+        let answer = Answer { index, check: check.clone(), asked, at: clock.now(), passed, detail };
         if heard.send(answer).await.is_err() {
             return;
         }
@@ -208,11 +215,24 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S,
     if status.is_success() { Ok(status.to_string()) } else { Err(status.to_string()) }
 }
 
+/// A command and all that it has started, killed with the value: what it leaves in the background too.
+struct Group(Pid);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // It fails where nobody is left.
+        let _ = kill_process_group(self.0, Signal::KILL);
+    }
+}
+
 async fn run(words: &[String]) -> Result<String, String> {
     let (program, arguments) = words.split_first().ok_or("the command is empty")?;
     let mut command = tokio::process::Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
-    let status = command.status().await.map_err(|error| format!("`{program}` cannot be run: {error}"))?;
+    let cannot = |error| format!("`{program}` cannot be run: {error}");
+    let mut child = command.process_group(0).spawn().map_err(cannot)?;
+    let _group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw).map(Group);
+    let status = child.wait().await.map_err(cannot)?;
     if status.success() { Ok(status.to_string()) } else { Err(status.to_string()) }
 }
 
@@ -263,6 +283,33 @@ mod tests {
         let error = far("192.0.2.1").expect("it is refused");
         assert!(error.is_refusal() && error.to_string().contains("--approve"), "{error}");
         assert!(far("name.invalid").is_none(), "a name may be resolved later");
+    }
+
+    #[tokio::test]
+    async fn a_check_that_hangs_fails_in_time_and_leaves_nobody_behind() {
+        let folder = std::env::temp_dir().join(format!("stormwake-check-{}", std::process::id()));
+        let script = format!("sleep 300 & echo $! > {}; wait", folder.display());
+        let (heard, mut answers) = mpsc::channel(1);
+        let clock = super::super::clock::LiveClock::starting_now();
+        let asker = asker(Probe::Command(["sh", "-c", &script].map(str::to_string).to_vec()));
+        let asking = tokio::spawn(ask_forever(3, asker, Span::from_millis(200), clock, heard));
+        let answer = answers.recv().await.unwrap();
+        asking.abort();
+        assert!(asking.await.unwrap_err().is_cancelled());
+        assert!(!answer.passed && answer.detail.contains("within 1s"), "{answer:?}");
+        let took = answer.at.since(answer.asked);
+        assert!(took >= Span::from_millis(990) && took < Span::from_secs(4), "{took}");
+        let id = std::fs::read_to_string(&folder).unwrap().trim().to_string();
+        let _ = std::fs::remove_file(&folder);
+        // A killed process stays as a zombie until its new parent collects it.
+        let is_gone = || std::fs::read_to_string(format!("/proc/{id}/stat")).map_or(true, |stat| stat.contains(") Z "));
+        for _ in 0..200 {
+            if is_gone() {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        panic!("{id} still runs");
     }
 
     #[tokio::test]

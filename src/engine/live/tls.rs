@@ -1,9 +1,13 @@
 //! TLS towards the target: whom to trust.
 
+use super::file;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName};
 use std::sync::Arc;
+
+/// The largest `ca_file` that is read, in bytes.
+const CA_LIMIT: u64 = 1 << 20;
 
 /// A target that cannot be spoken to in TLS.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +45,8 @@ pub fn client(host: &str, ca_file: Option<&str>) -> Result<(Arc<ClientConfig>, S
     if let Some(path) = ca_file {
         let wrong = |problem: String| TlsError::CaFile { path: path.to_string(), problem };
         let mut found = 0;
-        for certificate in CertificateDer::pem_file_iter(path).map_err(|error| wrong(error.to_string()))? {
+        let bytes = file::read(path, CA_LIMIT).map_err(|error| wrong(error.to_string()))?;
+        for certificate in CertificateDer::pem_slice_iter(&bytes) {
             roots.add(certificate.map_err(|error| wrong(error.to_string()))?).map_err(|error| wrong(error.to_string()))?;
             found += 1;
         }

@@ -34,6 +34,16 @@ pub(super) fn render(status: u16, retry_after: Option<Span>, body: &str, method:
     text.into_bytes()
 }
 
+/// The header that tells a client of ours that the proxy could not connect to the target. Never relayed traffic of a
+/// target, which does not know it.
+pub const UNREACHABLE: (&str, &str) = ("x-stormwake-connect", "failed");
+
+/// What a client of ours is told where there is no upstream: the last answer on its connection.
+pub(super) fn unreachable() -> Vec<u8> {
+    let (name, value) = UNREACHABLE;
+    format!("HTTP/1.1 502 Bad Gateway\r\n{name}: {value}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").into_bytes()
+}
+
 fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

@@ -33,6 +33,8 @@ pub(super) enum End {
     Closed,
     /// With RST.
     Reset,
+    /// The upstream cannot be connected to.
+    Unreachable,
     /// Not at all, for the client: it gets no byte more until it closes.
     Silent,
     /// After an answer that is the last one.
@@ -103,7 +105,7 @@ impl Connection {
         }
         match end {
             // Without a linger time to wait in, the kernel sends RST. It fails only on what is no socket any more.
-            End::Reset => drop(self.client.set_zero_linger()),
+            End::Reset | End::Unreachable => drop(self.client.set_zero_linger()),
             End::BadRequest(why) => self.refuse(why).await,
             End::Answered => answer::linger(&mut self.client).await,
             End::Closed | End::Silent => {}
@@ -195,7 +197,11 @@ impl Connection {
                 }
                 Fate::Forward { delay } => {
                     self.pause(delay).await?;
-                    self.dial().await?;
+                    let dialled = self.dial().await;
+                    if dialled == Err(End::Unreachable) {
+                        return self.say_unreachable(head).await;
+                    }
+                    dialled?;
                     return Exchange::new(&mut self.inbox, head).run(self).await;
                 }
             }
@@ -209,8 +215,7 @@ impl Connection {
         self.race(tokio::time::sleep(delay.to_std())).await
     }
 
-    /// Connects to the upstream, if that has not been done. Where it refuses or cannot be reached the client is
-    /// reset: it is connected already, so a reset is the nearest thing to a refusal that it can be shown.
+    /// Connects to the upstream, if that has not been done.
     async fn dial(&mut self) -> Flow<()> {
         if self.wire.is_some() {
             return Ok(());
@@ -224,9 +229,21 @@ impl Connection {
             }
             Err(error) => {
                 self.hub.control.trouble.failed_dial(&error);
-                Err(End::Reset)
+                Err(End::Unreachable)
             }
         }
+    }
+
+    /// Tells the client that there is no upstream. It is connected already, so it cannot be refused any more: a client of
+    /// ours is told by a mark that only it reads, and any other is reset, which is the nearest thing to a refusal.
+    async fn say_unreachable(&mut self, head: RequestHead) -> Flow<()> {
+        if head.ours.is_none() {
+            return Err(End::Reset);
+        }
+        self.inbox.clear();
+        let mut bytes = answer::unreachable();
+        poll_fn(|cx| self.poll_send(cx, &mut bytes)).await?;
+        Err(End::Answered)
     }
 
     /// Answers in the upstream's place, behind the request's body.
@@ -367,6 +384,7 @@ impl Trouble {
     fn failed_dial(&self, error: &DialError) {
         match error {
             DialError::Denied(why) => {
+                self.unreachable(why.clone());
                 Self::count(&self.denied);
                 *self.denied_why.lock().expect("nobody panics while holding it") = why.clone();
             }
@@ -375,7 +393,7 @@ impl Trouble {
             {
                 Self::count(&self.dials);
             }
-            DialError::Io(_) => {}
+            DialError::Io(error) => self.unreachable(error.to_string()),
         }
     }
 }

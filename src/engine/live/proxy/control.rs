@@ -42,6 +42,10 @@ pub(super) struct Trouble {
     pub(super) full: AtomicU64,
     /// A connect to the upstream failed for want of a file descriptor or a port.
     pub(super) dials: AtomicU64,
+    /// A connect to the upstream failed, and not for want of anything here.
+    unreachable: AtomicU64,
+    /// What was said last.
+    unreachable_why: Mutex<String>,
     /// The guard or the resolver refused a connect.
     pub(super) denied: AtomicU64,
     /// What it said last.
@@ -126,6 +130,18 @@ impl Trouble {
             ("target connects refused by the guard", count(&self.denied)),
             ("request head", count(&self.oversized)),
         ]
+    }
+
+    /// Counts a connect to the upstream that failed.
+    pub(super) fn unreachable(&self, why: String) {
+        Self::count(&self.unreachable);
+        *self.unreachable_why.lock().expect("nobody panics while holding it") = why;
+    }
+
+    /// How many connects to the upstream failed, and why the last one did.
+    pub(super) fn unreached(&self) -> (u64, String) {
+        let why = self.unreachable_why.lock().expect("nobody panics while holding it").clone();
+        (self.unreachable.load(Ordering::Relaxed), why)
     }
 
     /// One sentence for each bound that was reached.

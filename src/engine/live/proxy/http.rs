@@ -1,6 +1,7 @@
 //! The heads of HTTP/1 messages, as far as a relay must understand them: where a message ends, and whose it is.
 
 use super::body::{Body, Malformed};
+use crate::service::key::idempotency_key;
 
 /// The largest head of a request that is read, and the most of a response's head that is looked at.
 pub(super) const MAX_HEAD: usize = 64 * 1024;
@@ -190,24 +191,6 @@ fn has_word(list: &[u8], word: &str) -> bool {
     list.split(|&b| b == b',').any(|part| part.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
 }
 
-/// An idempotency key as a number: its 32 hexadecimal digits, with or without the dashes of a UUID and the quotes
-/// of a structured field; anything else by its hash (FNV-1a, 128 bits).
-fn idempotency_key(value: &[u8]) -> u128 {
-    let (mut digits, mut key, mut hash) = (0u32, 0u128, 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128);
-    for &byte in value {
-        hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
-        match (byte as char).to_digit(16) {
-            Some(digit) => {
-                key = key << 4 | u128::from(digit);
-                digits += 1;
-            }
-            None if byte == b'-' || byte == b'"' => {}
-            None => digits = 33,
-        }
-    }
-    if digits == 32 { key } else { hash }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,6 +253,8 @@ mod tests {
         let uuid = "idempotency-key: \"0000002a-0000-0000-0000-000000000007\"\r\nx-stormwake-attempt: 3\r\n";
         assert_eq!(ours(uuid), Some((42 << 96 | 7, 3)));
         assert_eq!(ours("Idempotency-Key: 0000002a000000000000000000000007\r\nX-Stormwake-Attempt: 3\r\n"), ours(uuid));
+        let of_a_run = "idempotency-key: 0193a2b3c4d5-0000002a000000000000000000000007\r\nx-stormwake-attempt: 3\r\n";
+        assert_eq!(ours(of_a_run), ours(uuid), "the run's number draws nothing");
         let (a, b) = ("idempotency-key: a\r\nx-stormwake-attempt: 1\r\n", "idempotency-key: b\r\nx-stormwake-attempt: 1\r\n");
         assert_ne!(ours(a), ours(b));
     }

@@ -24,6 +24,7 @@ mod listen;
 mod tests;
 mod upstream;
 
+pub use answer::UNREACHABLE;
 pub use upstream::{Resolve, Upstream};
 
 use super::clock::Clock;
@@ -156,6 +157,11 @@ impl Proxy {
     /// The bounds of the proxy by name, and how often each was reached.
     pub fn limits(&self) -> [(&'static str, u64); 6] {
         self.control.trouble.limits()
+    }
+
+    /// How many connects to the target failed, and why the last one did.
+    pub fn unreached(&self) -> (u64, String) {
+        self.control.trouble.unreached()
     }
 
     /// Bounds that the proxy has reached, each as a sentence.

@@ -29,6 +29,10 @@ const STOP_AHEAD: Span = Span::from_millis(50);
 const PATIENCE: Span = Span::from_millis(1_900);
 /// How long after the end of the load a shard may still be busy with it.
 const OVERDUE: Span = Span::from_secs(5);
+/// A timer that is later than this has not been served for a while.
+const LATE: Span = Span::from_millis(500);
+/// So many attempts say something about the target.
+const FEW: u64 = 10;
 /// How often the target's process is looked at.
 const PULSE: Span = Span::from_millis(200);
 
@@ -64,6 +68,8 @@ pub struct Coordinator {
     totals: Vec<Totals>,
     wires: WireCounts,
     ceiling_holds: u64,
+    /// Attempts that have ended so far; none once it was said that the target cannot be connected to.
+    ended: Option<u64>,
     /// Shards that ended without their record.
     lost: usize,
 }
@@ -85,6 +91,7 @@ impl Coordinator {
             totals: Vec::new(),
             wires: WireCounts::default(),
             ceiling_holds: 0,
+            ended: Some(0),
             lost: 0,
             parts,
         })
@@ -119,7 +126,7 @@ impl Coordinator {
     /// Goes along with the run until its load is over, or something stops it.
     async fn watch(&mut self) -> Option<StopReason> {
         let mut pulse = tokio::time::interval(PULSE.to_std());
-        let overdue = Timestamp::ZERO + self.parts.plan.length + OVERDUE;
+        let mut overdue = Timestamp::ZERO + self.parts.plan.length + OVERDUE;
         while self.totals.len() < self.parts.shards.len() {
             let next = self.moments.last().copied().unwrap_or(Timestamp::NEVER).min(overdue);
             let Parts { clock, messages, checks, signals, target, .. } = &mut self.parts;
@@ -127,6 +134,11 @@ impl Coordinator {
                 biased;
                 number = signals.first() => Some(StopReason::Signal(number)),
                 waited = self.timer.until(&**clock, next) => match waited {
+                    // A process that was stopped meanwhile was overdue itself: the shards get their time again.
+                    Ok(()) if next == overdue && clock.now().since(overdue) > LATE => {
+                        overdue = clock.now() + OVERDUE;
+                        None
+                    }
                     Ok(()) if next == overdue => Some(StopReason::Internal("a shard did not end its load in time".into())),
                     Ok(()) => self.turn(),
                     Err(error) => Some(StopReason::Internal(format!("the timer failed: {error}"))),
@@ -184,8 +196,22 @@ impl Coordinator {
             let phase = self.parts.phases.iter().rfind(|phase| phase.from <= window.start);
             self.parts.hearing.window(window, phase.map_or("", |phase| &phase.name));
             stop = stop.or_else(|| self.stops.window(window));
+            let ended: u64 = window.all.by_outcome.values().sum();
+            self.ended = self.ended.map(|before| before + ended);
         }
+        self.warn_of_unreachable();
         stop.map(StopReason::StopCondition)
+    }
+
+    /// Says once that most attempts fail because the target takes no connections: else that is one column among many.
+    fn warn_of_unreachable(&mut self) {
+        let (failed, why) = self.parts.proxy.unreached();
+        let Some(ended) = self.ended.filter(|ended| *ended >= FEW && failed > ended / 2) else { return };
+        self.ended = None;
+        let url = self.parts.plan.target.url.as_ref();
+        let target = url.map_or_else(|| "the built-in target".into(), |url| format!("the target at {}", url.value.authority()));
+        let text = format!("{target} refuses connections: {failed} of {ended} attempts could not connect: {why}");
+        self.tell(&RunEvent::Warning { text });
     }
 
     fn weigh(&mut self, answer: &Answer) -> Option<StopReason> {
@@ -195,7 +221,10 @@ impl Coordinator {
             let Answer { check, passed, detail, .. } = answer.clone();
             self.tell(&RunEvent::Check { check, passed, detail });
         }
-        self.stops.check(answer.at, answer.index, answer.passed, &answer.detail).map(StopReason::StopCondition)
+        // One that fails has failed since it was asked: a check that hangs says so only when its time is over.
+        let stop = self.stops.check(answer.asked, answer.index, answer.passed, &answer.detail);
+        let stop = stop.or_else(|| self.stops.check(answer.at, answer.index, answer.passed, &answer.detail));
+        stop.map(StopReason::StopCondition)
     }
 
     /// Removes the faults, then stops the load, then gathers what there is.

@@ -97,8 +97,11 @@ pub fn run(setup: RunSetup) -> Result<RunRecord, RunError> {
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("no runtime can be built"))?;
     let signals = Signals::install().map_err(system("signals cannot be handled"))?;
     let record = runtime.block_on(async {
-        let ready = preflight::prepare(setup, signals).await?;
-        Ok(ready.run().await)
+        let ready = preflight::prepare(setup, signals.clone()).await?;
+        match signals.heard() {
+            Some(number) => Err(RunError::Interrupted(number)),
+            None => Ok(ready.run().await),
+        }
     });
     // A resolver that hangs must not hold the process up.
     runtime.shutdown_background();

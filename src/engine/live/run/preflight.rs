@@ -21,7 +21,7 @@ use crate::pace::Pacer;
 use crate::plan::{Plan, Scheme};
 use crate::policy::Budget;
 use crate::policy::budget::Tier;
-use crate::time::Span;
+use crate::time::{Rate, Span};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -37,14 +37,20 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     let mut warnings = fit(&plan, shards)?;
     let clock = LiveClock::waiting();
     let allowed = Allowed::new(plan.target.allow.iter().map(|host| host.value.clone()), setup.approve);
-    let aim = aim(&plan, &allowed, &clock)?;
+    // The resolver may hang: a thread of its own waits for it.
+    let aiming = tokio::task::spawn_blocking({
+        let (plan, allowed, clock) = (plan.clone(), allowed.clone(), clock.clone());
+        move || aim(&plan, &allowed, &clock)
+    });
+    let aim = unless_interrupted(&mut signals, aiming).await?.map_err(|error| RunError::WarmUp(error.to_string()))??;
     warnings.extend(aim.warning);
     let checks = Checks::prepare(&plan.stop_if, &allowed, plan.target.ca_file.as_deref())?;
     let requests = Arc::new(Requests::new(&plan, &aim.authority, &aim.path)?);
     let (target, upstream) = match aim.upstream {
         Some(upstream) => (None, upstream),
         None => {
-            let target = TargetProcess::spawn(&setup.program, &setup.effective_yaml).await?;
+            let spawning = TargetProcess::spawn(&setup.program, &setup.effective_yaml);
+            let target = unless_interrupted(&mut signals, spawning).await??;
             let addr = target.addr();
             (Some(target), Upstream::at(addr))
         }
@@ -58,10 +64,7 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     let (heard, mut messages) = mpsc::unbounded_channel();
     let shards = spawn_shards(shards, &plan, &requests, &proxy, &clock, &phases, &heard)?;
     drop(heard);
-    let unconnected = tokio::select! {
-        number = signals.first() => return Err(RunError::Interrupted(number)),
-        warm = warm_up(shards.len(), &mut messages) => warm?,
-    };
+    let unconnected = unless_interrupted(&mut signals, warm_up(shards.len(), &mut messages)).await??;
     if unconnected > 0 {
         warnings.push(format!(
             "{unconnected} clients could not connect before the run began; they will try with their first attempt"
@@ -87,6 +90,15 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         note,
         hearing: Hearing::start(setup.observer)?,
     })
+}
+
+/// Waits for something, unless a signal comes or has come: then nothing is to begin.
+async fn unless_interrupted<F: Future>(signals: &mut Signals, work: F) -> Result<F::Output, RunError> {
+    tokio::select! {
+        biased;
+        number = signals.first() => Err(RunError::Interrupted(number)),
+        output = work => Ok(output),
+    }
 }
 
 /// A listen backlog that is smaller than a fleet is a warning; smaller than we asked for, a note.
@@ -181,12 +193,18 @@ fn spawn_shards(
 
 /// What the shards of a run share: by fleet its budget, and one ceiling for all.
 fn shared_state(plan: &Plan) -> Vec<Shared> {
-    let ceiling = plan.target.max_attempts.map(|rate| Arc::new(Pacer::new(rate, 1)));
+    let ceiling = plan.target.max_attempts.map(|rate| Arc::new(Pacer::new(rate, ceiling_burst(rate))));
     let shared = plan.fleets.iter().map(|fleet| {
         let budget = fleet.policy.budget.as_ref().filter(|budget| budget.value.tier == Tier::Fleet);
         Shared { budget: budget.map(|budget| Arc::new(Budget::new(&budget.value))), ceiling: ceiling.clone() }
     });
     shared.collect()
+}
+
+/// How many attempts the ceiling lets through at once: what comes in a tenth of a second. An even pace alone would hold
+/// back random arrivals far below the ceiling.
+fn ceiling_burst(rate: Rate) -> u32 {
+    ((rate.get() / 10.0) as u32).max(1)
 }
 
 /// Waits until every shard has connected its clients; how many clients could not.

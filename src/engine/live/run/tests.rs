@@ -185,6 +185,18 @@ fn blackhole() -> Blackhole {
 }
 
 #[test]
+fn a_target_that_is_down_is_a_failed_connect_and_is_named() {
+    let down = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (record, events, _) = carry_out(plan(down, ""), 2);
+    check_books(&record);
+    assert!(outcomes(&record, AttemptOutcome::Connect) > 100, "{:?}", record.windows);
+    assert_eq!(outcomes(&record, AttemptOutcome::Reset), 0);
+    let named =
+        |event: &&RunEvent| matches!(event, RunEvent::Warning { text } if text.contains(&format!("{down} refuses connections")));
+    assert_eq!(events.iter().filter(named).count(), 1, "{events:?}");
+}
+
+#[test]
 fn a_stop_condition_stops_early_and_leaves_a_whole_record() {
     let mut plan = plan(server(OK, Duration::ZERO), "");
     plan.length = Span::from_secs(60);

@@ -9,6 +9,7 @@ use super::{Control, Message, ShardSetup, machines, recorder};
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::timer::Timer;
 use crate::engine::live::transport::Transport;
+use crate::event::Event;
 use crate::fleet::{Command, Devices, Gauges, Output};
 use crate::metrics::Recorder;
 use crate::time::{Span, Timestamp};
@@ -18,6 +19,9 @@ use tokio::sync::mpsc;
 
 /// The most completions, and the most wake-ups, between two yields.
 const BATCH: usize = 64;
+/// How long, after the end, a driver that is behind books what was due before it. What it leaves out then is a small
+/// part of what it has booked as late.
+const CATCH_UP: Span = Span::from_secs(1);
 
 pub struct Driver {
     clock: Arc<LiveClock>,
@@ -33,6 +37,7 @@ pub struct Driver {
     /// The window that is open.
     open: usize,
     stop_at: Timestamp,
+    grain: Span,
 }
 
 impl Driver {
@@ -50,6 +55,7 @@ impl Driver {
             window: setup.window,
             open: 0,
             stop_at: Timestamp::ZERO + setup.plan.length,
+            grain: setup.plan.timer_grain,
         })
     }
 
@@ -162,9 +168,59 @@ impl Driver {
         let _ = self.messages.send(Message::Slice(slice));
     }
 
+    /// Does what was due before the end and is not done yet: operations that come up late are offered all the same, and how
+    /// late everything is counts as lag. A driver that was held up so leaves a record of it, not a gap. Nothing
+    /// goes on the wire any more.
+    fn catch_up(&mut self) {
+        let (end, until) = (self.stop_at, self.clock.now() + CATCH_UP);
+        // As the machines see it: what they ask for by then they are given at once.
+        let moment = end.round_up(self.grain);
+        for done in 1usize.. {
+            while self.window_end() < end && self.wakeups.next_at() >= self.window_end() {
+                self.close_window(self.window_end());
+            }
+            let Some(wakeup) = self.wakeups.pop_due(Timestamp(end.0.saturating_sub(1))) else { return };
+            self.machines[usize::from(wakeup.fleet)].wake(moment, wakeup.token, &mut self.output);
+            self.book_late(wakeup.fleet, moment);
+            if done.is_multiple_of(BATCH) && self.clock.now() >= until {
+                return;
+            }
+        }
+    }
+
+    /// As [`Driver::carry_out`], after the end: what would be sent is only booked as late.
+    fn book_late(&mut self, fleet: u16, moment: Timestamp) {
+        let now = self.clock.now();
+        for event in self.output.events.drain(..) {
+            match event {
+                Event::Sent { attempt: 1, .. } => {}
+                Event::Sent { operation, at, lag, .. } => {
+                    lag.iter().for_each(|lag| self.recorder.missed(operation, at, *lag + now.since(at)));
+                }
+                Event::Offered { operation, at } => {
+                    self.recorder.record(&event);
+                    self.recorder.missed(operation, at, now.since(at));
+                }
+                _ => self.recorder.record(&event),
+            }
+        }
+        for command in self.output.commands.drain(..) {
+            match command {
+                Command::Send(_) => {}
+                Command::Cancel { client } => self.transport.cancel(fleet, client),
+                // The rest of a long catch-up: due now, not when it is over.
+                Command::Wake { at, token } if at <= moment => {
+                    self.wakeups.push(Timestamp(self.stop_at.0.saturating_sub(1)), fleet, token);
+                }
+                Command::Wake { at, token } => self.wakeups.push(at, fleet, token),
+            }
+        }
+    }
+
     /// Ends the load at `stop_at` exactly, so that every shard hands in the same windows.
     fn finish(mut self) {
         let end = self.stop_at;
+        self.catch_up();
         while self.window_end() < end {
             self.close_window(self.window_end());
         }

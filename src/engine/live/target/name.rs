@@ -1,6 +1,7 @@
 //! What a request is called: by its headers where it is one of ours, else by its connection.
 
 use crate::service::RequestKey;
+use crate::service::key::idempotency_key;
 use hyper::HeaderMap;
 
 /// The name of a request, which decides what it draws.
@@ -11,21 +12,7 @@ pub fn request_key(headers: &HeaderMap, connection: u32, request: u64) -> Reques
 fn ours(headers: &HeaderMap) -> Option<RequestKey> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let attempt = text("x-stormwake-attempt")?.parse().ok()?;
-    Some(RequestKey::Ours { idempotency_key: idempotency_key(text("idempotency-key")?), attempt })
-}
-
-/// An idempotency key: 32 hexadecimal digits, with or without the dashes of a UUID and the quotes of a structured
-/// header; anything else by its hash.
-fn idempotency_key(text: &str) -> u128 {
-    let digits: String = text.trim_matches('"').chars().filter(|c| *c != '-').take(33).collect();
-    let hex = digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit());
-    if hex { u128::from_str_radix(&digits, 16).unwrap_or_else(|_| hash(text)) } else { hash(text) }
-}
-
-/// FNV-1a in 128 bits.
-fn hash(text: &str) -> u128 {
-    let step = |h: u128, b: u8| (h ^ u128::from(b)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
-    text.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, step)
+    Some(RequestKey::Ours { idempotency_key: idempotency_key(text("idempotency-key")?.as_bytes()), attempt })
 }
 
 #[cfg(test)]

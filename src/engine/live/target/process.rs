@@ -93,7 +93,9 @@ impl TargetProcess {
     /// Why it is no longer running, in a sentence; none while it is.
     pub fn died(&mut self) -> Option<String> {
         let status = self.running.child.try_wait().ok().flatten()?;
-        let (status, stderr) = (status.to_string(), self.running.stderr());
+        // It ends in good order only where it is told to, and nobody here has told it.
+        let status = if status.success() { "told to by someone else, as with SIGTERM".into() } else { status.to_string() };
+        let stderr = self.running.stderr();
         Some(TargetError::Died { status, stderr }.to_string())
     }
 
@@ -246,6 +248,26 @@ mod tests {
         assert!(babbles.contains("answered `y` where it should say where it listens"), "{babbles}");
         let floods = message("head -c 1000000 /dev/zero; exec sleep 60");
         assert!(floods.len() < 1000 && floods.contains("answered `"), "{floods}");
+    }
+
+    #[test]
+    fn a_child_that_somebody_else_ended_says_so() {
+        let (runtime, spawned) = spawn(r#"echo '{"ready":"127.0.0.1:9"}'; trap 'exit 0' TERM; while :; do sleep 0.01; done"#);
+        let mut target = spawned.unwrap();
+        let pid = rustix::process::Pid::from_raw(i32::try_from(target.id()).unwrap()).unwrap();
+        assert_eq!(target.died(), None);
+        runtime.block_on(async {
+            for _ in 0..500 {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                if let Some(why) = target.died() {
+                    // A shell that had not come to its trap dies of the signal itself.
+                    assert!(why.contains("SIGTERM"), "{why}");
+                    return;
+                }
+            }
+            panic!("it does not end");
+        });
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Requests: everything that does not change is built once, per fleet and route.
 
 use crate::config::Table;
+use crate::engine::live::file;
 use crate::fleet::Send;
 use crate::plan::target::SecretSource;
 use crate::plan::{HeaderValue as PlanValue, Plan, Route, Success, TargetConfig};
@@ -14,6 +15,11 @@ const ENQUEUED_AT: HeaderName = HeaderName::from_static("x-stormwake-enqueued-at
 const FLEET: HeaderName = HeaderName::from_static("x-stormwake-fleet");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const PRIORITY: HeaderName = HeaderName::from_static("priority");
+
+/// The largest file that is read for a secret, in bytes.
+const SECRET_LIMIT: u64 = 64 << 10;
+/// The longest value of a header, in characters, as for one that the plan holds itself.
+const VALUE_LIMIT: usize = 8192;
 
 /// Why the plan's requests cannot be built. Never holds a header's value.
 #[derive(Debug, thiserror::Error)]
@@ -36,8 +42,9 @@ pub enum HeaderError {
 
 /// The requests of a run.
 ///
-/// Beside the plan's own headers each carries: `Host` of the real target; `Idempotency-Key` (32 hexadecimal digits,
-/// which also key the dice of proxy and built-in target); `X-Stormwake-Attempt` (1 for the first attempt);
+/// Beside the plan's own headers each carries: `Host` of the real target; `Idempotency-Key` (12 hexadecimal digits
+/// of when the run began, so that a target that remembers keys takes no run for the one before it; a dash; and 32 that also
+/// key the dice of proxy and built-in target); `X-Stormwake-Attempt` (1 for the first attempt);
 /// `X-Stormwake-Enqueued-At` (when the operation was enqueued, in milliseconds since 1970 UTC, so that a service with
 /// another clock can judge its age); `X-Stormwake-Fleet`; and `Priority` where the fleet has one.
 pub struct Requests {
@@ -104,7 +111,7 @@ impl Requests {
         headers.clone_from(&template.headers);
         let start = self.start_millis.load(std::sync::atomic::Ordering::Relaxed);
         let enqueued = start.saturating_add_unsigned(send.enqueued_at.as_millis());
-        headers.insert(IDEMPOTENCY_KEY, hexadecimal(send.idempotency_key));
+        headers.insert(IDEMPOTENCY_KEY, idempotency_key(start, send.idempotency_key));
         headers.insert(ATTEMPT, HeaderValue::from(send.attempt));
         headers.insert(ENQUEUED_AT, HeaderValue::from(enqueued));
         request
@@ -141,10 +148,14 @@ impl Template {
     }
 }
 
-/// 32 digits.
-fn hexadecimal(key: u128) -> HeaderValue {
+/// The run's 12 digits, a dash, and the operation's 32.
+fn idempotency_key(start_millis: i64, key: u128) -> HeaderValue {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits: [u8; 32] = std::array::from_fn(|i| DIGITS[(key >> (124 - 4 * i)) as usize & 15]);
+    let digits: [u8; 45] = std::array::from_fn(|i| match i {
+        0..12 => DIGITS[(start_millis >> (44 - 4 * i)) as usize & 15],
+        12 => b'-',
+        _ => DIGITS[(key >> (124 - 4 * (i - 13))) as usize & 15],
+    });
     HeaderValue::from_bytes(&digits).expect("digits are legal")
 }
 
@@ -179,10 +190,65 @@ fn headers_of(table: &Table<PlanValue>) -> Result<HeaderMap, HeaderError> {
 
 fn read_secret(header: &str, source: &SecretSource) -> Result<String, HeaderError> {
     let wrong = |problem| HeaderError::Secret { header: header.to_string(), problem };
-    if let Some(name) = &source.from_env {
-        return std::env::var(name).map_err(|_| wrong(format!("the environment variable `{name}` is not set (or not text)")));
+    let (text, shown) = match &source.from_env {
+        Some(name) => {
+            let shown = format!("the environment variable `{name}`");
+            (std::env::var(name).map_err(|_| wrong(format!("{shown} is not set (or not text)")))?, shown)
+        }
+        None => {
+            let path = source.from_file.as_deref().unwrap_or_default();
+            let cannot = |why: &dyn std::fmt::Display| wrong(format!("`{path}` cannot be read: {why}"));
+            let bytes = file::read(path, SECRET_LIMIT).map_err(|error| cannot(&error))?;
+            let mut text = String::from_utf8(bytes).map_err(|_| cannot(&"it is not text"))?;
+            text.truncate(text.strip_suffix('\n').map_or(text.len(), |t| t.strip_suffix('\r').unwrap_or(t).len()));
+            (text, format!("`{path}`"))
+        }
+    };
+    match text.chars().count() {
+        0 => Err(wrong(format!("{shown} is empty"))),
+        count if count > VALUE_LIMIT => Err(wrong(format!("{shown} holds {count} characters, and {VALUE_LIMIT} is the most"))),
+        _ => Ok(text),
     }
-    let path = source.from_file.as_deref().unwrap_or_default();
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(format!("`{path}` cannot be read: {error}")))?;
-    Ok(text.strip_suffix('\n').map(|t| t.strip_suffix('\r').unwrap_or(t)).unwrap_or(&text).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_small_regular_files_or_variables() {
+        let path = std::env::temp_dir().join(format!("stormwake-secret-{}", std::process::id()));
+        let shown = path.display().to_string();
+        let read = |from_file: &str| {
+            let source = SecretSource { from_env: None, from_file: Some(from_file.to_string()) };
+            read_secret("token", &source).map_err(|error| error.to_string())
+        };
+        for (text, want) in [
+            ("s3cret\r\n".to_string(), Ok("s3cret")),
+            ("two\nlines".to_string(), Ok("two\nlines")),
+            ("\n".to_string(), Err("is empty")),
+            (String::new(), Err("is empty")),
+            ("x".repeat(8_193), Err("8193 characters, and 8192")),
+            ("x".repeat(65_537), Err("larger than 64 KiB")),
+        ] {
+            std::fs::write(&path, &text).unwrap();
+            match (read(&shown), want) {
+                (Ok(got), Ok(want)) => assert_eq!(got, want),
+                (Err(got), Err(want)) => assert!(got.contains(want) && got.contains(&shown), "{got}"),
+                (got, _) => panic!("{got:?}, not {want:?}"),
+            }
+        }
+        let _ = std::fs::remove_file(&path);
+        for special in ["/dev/zero", "/dev", "/proc/self/fd/0x"] {
+            assert!(read(special).is_err(), "{special}");
+        }
+        assert!(read("/dev/zero").unwrap_err().contains("regular file"));
+    }
+
+    #[test]
+    fn a_key_names_its_run_and_its_operation() {
+        let key = |start, key| idempotency_key(start, key).to_str().unwrap().to_string();
+        assert_eq!(key(0x0193_a2b3_c4d5, 0xabc), format!("0193a2b3c4d5-{:032x}", 0xabc));
+        assert_eq!(crate::service::key::idempotency_key(key(-1, u128::MAX - 5).as_bytes()), u128::MAX - 5);
+    }
 }

@@ -3,6 +3,7 @@
 use super::Broken;
 use super::line::Line;
 use crate::engine::live::clock::Clock;
+use crate::engine::live::proxy::UNREACHABLE;
 use crate::event::AttemptOutcome;
 use crate::plan::Success;
 use crate::policy::hint::parse_retry_after;
@@ -10,7 +11,7 @@ use crate::time::{Span, Timestamp};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::RETRY_AFTER;
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode};
 
 /// The most bytes of a body that are read; a longer one is malformed.
 pub const BODY_LIMIT: u64 = 1024 * 1024;
@@ -48,6 +49,9 @@ pub async fn read(
 ) -> Result<Answer, Broken> {
     let response = line.exchange(request).await?;
     let status = response.status().as_u16();
+    if is_unreachable(&response) {
+        return Err(Broken::Connect);
+    }
     let hint = hint_of(&response, clock);
     let mut body = response.into_body();
     let mut search = expected.body_contains.as_deref().filter(|text| !text.is_empty()).map(Search::new);
@@ -66,9 +70,15 @@ pub async fn read(
     Ok(Answer { outcome, hint, reusable: true })
 }
 
+/// Whether this is the proxy, saying that it could not connect to the target.
+fn is_unreachable<B>(response: &Response<B>) -> bool {
+    let (name, value) = UNREACHABLE;
+    response.status() == StatusCode::BAD_GATEWAY && response.headers().get(name).is_some_and(|found| found == value)
+}
+
 fn hint_of<B>(response: &Response<B>, clock: &dyn Clock) -> Option<Span> {
     let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
-    parse_retry_after(text, clock.wall())
+    parse_retry_after(text, clock.wall_millis())
 }
 
 /// Looks for a text in a stream, across the borders of its pieces.

@@ -213,6 +213,12 @@ fn every_kind_of_peer_has_its_outcome() {
         (Peer::AnswersAndCloses("HTTP/1.1 200 O"), any_2xx(), AttemptOutcome::Reset),
         (Peer::Answers("SSH-2.0-OpenSSH_9.9\r\n\r\n"), any_2xx(), AttemptOutcome::Malformed),
         (Peer::Answers("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n"), any_2xx(), AttemptOutcome::Malformed),
+        (
+            Peer::AnswersAndCloses("HTTP/1.1 502 Bad Gateway\r\nx-stormwake-connect: failed\r\ncontent-length: 0\r\n\r\n"),
+            any_2xx(),
+            AttemptOutcome::Connect,
+        ),
+        (Peer::Answers("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n"), any_2xx(), AttemptOutcome::Status(502)),
         (Peer::Closes, any_2xx(), AttemptOutcome::Reset),
         (Peer::Resets, any_2xx(), AttemptOutcome::Reset),
         (Peer::Huge, any_2xx(), AttemptOutcome::Malformed),
@@ -251,7 +257,7 @@ fn requests_carry_who_they_are() {
         assert!(request.starts_with("get /charge?x=1 http/1.1\r\n"), "{request}");
         for header in [
             "host: real.example:81",
-            "idempotency-key: 00000000000000000000000000000abc",
+            "idempotency-key: 0000000003e8-00000000000000000000000000000abc",
             "x-stormwake-attempt: 2",
             "x-stormwake-enqueued-at: 1005",
             "x-stormwake-fleet: apps",

@@ -268,6 +268,12 @@ fn an_upstream_that_is_not_there_resets_the_client() {
         let mut client = bed.client().await;
         client.send("/").await;
         assert!(client.is_reset().await, "never an answer that the target did not give");
+        let mut ours = bed.client().await;
+        ours.send_ours(1).await;
+        let (head, _) = ours.read_response().await.expect("a client of ours is told what it is");
+        assert!(head.starts_with("HTTP/1.1 502") && head.contains("x-stormwake-connect: failed"), "{head}");
+        assert_eq!(bed.proxy.unreached().0, 2);
+        assert!(bed.proxy.unreached().1.contains("refused"), "{:?}", bed.proxy.unreached());
         let _listener = listen::open(port.addr, 16).expect("a listener");
         bed.client().await.send("/").await;
     });
