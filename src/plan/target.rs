@@ -129,7 +129,7 @@ record! {
         success: Success = Success { status: vec![StatusSet::Class(2)], body_contains: None, within: None },
         /// Hosts that may be dialled beside loopback (`*.staging.internal` for all below), given `--approve`.
         allow: Vec<At<String>> = Vec::new(),
-        /// A ceiling on attempts per second, retries included.
+        /// A ceiling on attempts per second, retries included; a tenth of a second's worth may go at once.
         max_attempts: Option<Rate>,
         /// A file of PEM certificates to trust beside the system's, for `https`.
         ca_file: Option<String>,

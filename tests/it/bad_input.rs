@@ -308,6 +308,7 @@ fn a_port_in_use_is_told() {
     let addr = taken.local_addr().expect("an address").to_string();
     let said = stormwake(&folder, &["target", "--servers", "1", "--service-time", "1ms", "--listen", &addr]);
     check_message("port in use", &said, 6, &[&addr]);
+    assert_eq!(said.err.matches("os error").count(), 1, "once is enough: {}", said.err);
 }
 
 #[test]
@@ -319,5 +320,16 @@ fn a_closed_stdout_is_no_error() {
         drop(child.stdout.take());
         let said: Said = child.wait_with_output().expect("it ends").into();
         check_message(&args.join(" "), &said, 0, &[]);
+    }
+}
+
+#[test]
+fn lost_output_is_an_error() {
+    let folder = Folder::new("dev-full");
+    folder.write("good.yaml", GOOD);
+    for args in [&["schema"][..], &["check", "good.yaml"], &["check", "good.yaml", "--json"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+        let said: Said = command(&folder, args).stdout(full).output().expect("the binary starts").into();
+        check_message(&args.join(" "), &said, 6, &["stdout"]);
     }
 }

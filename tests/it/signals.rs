@@ -62,7 +62,11 @@ fn result_of(folder: &Folder) -> serde_json::Value {
 #[test]
 fn the_first_signal_removes_faults_and_writes_the_report() {
     let _machine = shared();
-    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+    // Under `nohup` it is ignored, as it should be.
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask").trim();
+    let hangup = ignored.ends_with(['0', '2', '4', '6', '8', 'a', 'c', 'e']).then_some(("-HUP", 129));
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)].into_iter().chain(hangup) {
         let (folder, server) = (Folder::new(&format!("signal{signal}")), healthy());
         let child = start(&folder, &server, "");
         wait_for(&folder, "fault_started");
@@ -78,6 +82,27 @@ fn the_first_signal_removes_faults_and_writes_the_report() {
             |words: &str| events.lines().position(|l| l.contains(words)).unwrap_or_else(|| panic!("no {words} in {events}"));
         assert!(line("fault_ended") < line("\"ended\""), "faults go first: {events}");
     }
+}
+
+/// Stopped from before the end until long after it: what was due is booked, late, and a run so late says nothing.
+#[test]
+fn a_run_that_was_held_up_over_its_end_is_inconclusive() {
+    let _machine = shared();
+    let (folder, server) = (Folder::new("held-up"), healthy());
+    let plan = PLAN.replace("URL", &server.url()).replace("length: 60s", "length: 3s").replace("for: 50s", "for: 500ms");
+    folder.write("long.yaml", plan);
+    let child = command(&folder, &["run", "long.yaml"]).spawn().expect("the binary starts");
+    wait_for(&folder, "fault_ended");
+    kill(&child, "-STOP");
+    // Only time that passes makes a process late: beyond the end and the patience behind it.
+    std::thread::sleep(Duration::from_secs(8));
+    kill(&child, "-CONT");
+    let (said, _) = end(child);
+    assert_eq!(said.code, Some(3), "{said:#?}");
+    assert!(said.out.contains("the generator lagged"), "{said:#?}");
+    let result = result_of(&folder);
+    let offered = result["totals"]["operations"].as_u64().expect("it is counted");
+    assert!((145..=150).contains(&offered), "50/s over 3 s: {offered}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ const STOP_AHEAD: Span = Span::from_millis(50);
 const PATIENCE: Span = Span::from_millis(1_900);
 /// How long after the end of the load a shard may still be busy with it.
 const OVERDUE: Span = Span::from_secs(5);
-/// A timer that is later than this has not been served for a while.
+/// Longer than this between two looks, which the pulse keeps apart, and nobody was served.
 const LATE: Span = Span::from_millis(500);
 /// So many attempts say something about the target.
 const FEW: u64 = 10;
@@ -130,15 +130,12 @@ impl Coordinator {
         while self.totals.len() < self.parts.shards.len() {
             let next = self.moments.last().copied().unwrap_or(Timestamp::NEVER).min(overdue);
             let Parts { clock, messages, checks, signals, target, .. } = &mut self.parts;
+            let before = clock.now();
             let stop = tokio::select! {
                 biased;
                 number = signals.first() => Some(StopReason::Signal(number)),
                 waited = self.timer.until(&**clock, next) => match waited {
-                    // A process that was stopped meanwhile was overdue itself: the shards get their time again.
-                    Ok(()) if next == overdue && clock.now().since(overdue) > LATE => {
-                        overdue = clock.now() + OVERDUE;
-                        None
-                    }
+                    Ok(()) if next == overdue && clock.now().since(before) > LATE => None,
                     Ok(()) if next == overdue => Some(StopReason::Internal("a shard did not end its load in time".into())),
                     Ok(()) => self.turn(),
                     Err(error) => Some(StopReason::Internal(format!("the timer failed: {error}"))),
@@ -149,6 +146,11 @@ impl Coordinator {
             };
             if stop.is_some() {
                 return stop;
+            }
+            // A process that was stopped meanwhile was late itself: the shards get their time again.
+            let now = self.parts.clock.now();
+            if now.since(before) > LATE {
+                overdue = overdue.max(now + OVERDUE);
             }
         }
         None

@@ -230,3 +230,19 @@ async fn warm_up(shards: usize, messages: &mut mpsc::UnboundedReceiver<Message>)
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Timestamp;
+
+    #[test]
+    fn the_ceiling_lets_a_tenth_of_a_second_through_at_once() {
+        let at_once = |rate: f64| {
+            let rate = Rate::per_second(rate).unwrap();
+            let pacer = Pacer::new(rate, ceiling_burst(rate));
+            (0..10_000).filter(|_| pacer.take(Timestamp::ZERO)).count()
+        };
+        assert_eq!((at_once(400.0), at_once(5.0), at_once(0.1)), (40, 1, 1));
+    }
+}
