@@ -183,7 +183,6 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "`wide` acts when `out` ends",
     ),
     (FAULT, "steady_state: { for: ¶10s }\n", "the timeline has none|add a fault to `timeline`, or remove `steady_state`"),
-    (FAULT, "gates:\n  - { p99: ¶\"<= 2x baseline\" }\nx-old:\n", "the plan has none|add a fault to `timeline`"),
     (FAULT, "stop_if:\n  - { p99: ¶\"> 5x baseline\" }\n", "the plan has none|add a fault to `timeline`"),
     ("within: 20s, hold: 10s", "within: ¶20s, hold: 100s", "too little to hold"),
     ("  - { errors", "  - { errors: \"<= 1%\", during: ¶outt }\n  - { errors", "did you mean `out`?"),
