@@ -208,11 +208,13 @@ impl Coordinator {
     /// Says once that most attempts fail because the target takes no connections: else that is one column among many.
     fn warn_of_unreachable(&mut self) {
         let (failed, why) = self.parts.proxy.unreached();
-        let Some(ended) = self.ended.filter(|ended| *ended >= FEW && failed > ended / 2) else { return };
+        if self.ended.is_none_or(|ended| ended < FEW || failed <= ended / 2) {
+            return;
+        }
         self.ended = None;
         let url = self.parts.plan.target.url.as_ref();
         let target = url.map_or_else(|| "the built-in target".into(), |url| format!("the target at {}", url.value.authority()));
-        let text = format!("{target} refuses connections: {failed} of {ended} attempts could not connect: {why}");
+        let text = format!("{target} refuses connections, {failed} since the run began: {why}");
         self.tell(&RunEvent::Warning { text });
     }
 
