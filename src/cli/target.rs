@@ -434,7 +434,7 @@ mod tests {
             ("--servers 1 --service-time 1ms --queue many", "--queue: expected a whole number"),
             ("--servers 1 --service-time 1ms --burst 3", "--limit"),
             ("--servers 1 --service-time 1ms --limit 100", "--limit: a rate needs a unit"),
-            ("--servers 1 --service-time 1ms --limit 9/s --burst 0", "--limit: `burst` must be 1 or more"),
+            ("--servers 1 --service-time 1ms --limit 9/s --burst 0", "--burst: `burst` must be 1 or more"),
             ("--servers 1 --service-time 1ms --limit 9/s --reject 42", "--limit: 42 is not a status"),
             ("--servers 1 --service-time 1ms --limit 9/s --limiter token_bukket", "did you mean `token_bucket`?"),
             ("--servers 1 --service-time 1ms --limit 0/s --limiter sliding_log", "`limit` must lie between"),

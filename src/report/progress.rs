@@ -81,7 +81,9 @@ impl<W: Write + Send> Progress<W> {
         let per_second = |n: u64| rate((seconds > 0.0).then(|| n as f64 / seconds));
         let share = (self.since.attempts > 0).then(|| self.since.retries as f64 / self.since.attempts as f64);
         let p99 = self.since.latency.quantile(990).map(|span| span.as_secs_f64() * 1e3);
-        let named = |long: &str, short: &str, value: String| (format!("{long} {value}"), format!("{short} {value}"));
+        let named = |long: &str, short: &str, value: String| {
+            (format!("{long} {value}"), format!("{short} {}", value.trim_end_matches("/s")))
+        };
         vec![
             named("goodput", "good", per_second(self.since.succeeded)),
             named("offered", "off", per_second(self.since.offered)),
@@ -111,11 +113,11 @@ impl<W: Write + Send> Progress<W> {
         let room = self.room();
         let done = (now.as_secs_f64() / self.length.as_secs_f64().max(1e-9)).min(1.0);
         let left = Span(self.length.0.saturating_sub(now.0)).as_secs_f64().ceil() as u64;
-        let mut line =
-            self.style.fit(&format!("{} {:>5} left", bar(done, (room / 8).clamp(4, 20), &self.style), clock(left)), room);
-        line = line + "  " + &self.style.fit(phase, 20);
-        let long = figures.iter().map(|(long, _)| columns(long) + 2).sum::<usize>();
-        let fits = columns(&line) + long <= room;
+        let bar = |cells: usize| bar(done, cells, &self.style);
+        let wide = format!("{} {:>5} left  {}", bar((room / 8).clamp(4, 20)), clock(left), self.style.fit(phase, 20));
+        let fits = columns(&wide) + figures.iter().map(|(long, _)| columns(long) + 2).sum::<usize>() <= room;
+        let narrow = || format!("{} {:>5}  {}", bar(4), clock(left), self.style.fit(phase, 14));
+        let mut line = if fits { wide } else { narrow() };
         for (long, short) in figures {
             let (gap, part) = if fits { ("  ", long) } else { (" ", short) };
             if columns(&line) + columns(gap) + columns(part) > room {
@@ -326,7 +328,7 @@ mod tests {
     fn short_windows_are_gathered_to_a_second() {
         let screen = Screen::default();
         let tenth = Span::from_millis(100);
-        let width = Box::new(|| 120);
+        let width = Box::new(|| 200);
         let mut progress = Progress::new(screen.clone(), Manner::Rewritten, Style::default(), width, tenth, Span::from_secs(60));
         for second in 0..20 {
             progress.window(&window(second / 10, 100), "steady");
