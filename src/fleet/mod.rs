@@ -14,6 +14,7 @@ mod slab;
 #[cfg(test)]
 mod storm;
 
+pub use crate::operation::on_grid;
 pub use config::{Connections, FleetConfig, IdempotencyKey, LateStarts};
 pub use devices::Devices;
 pub use interface::{Command, Gauges, Output, Send, Setup, Shared, Token};

@@ -15,8 +15,8 @@ const HALF: &[&str] = &[
     "length=32s",
 ];
 
-fn run(plan: &str, more: &[&str]) -> Said {
-    let folder = Folder::new(plan);
+fn run(test: &str, plan: &str, more: &[&str]) -> Said {
+    let folder = Folder::new(test);
     let file = format!("{}/plans/{plan}.yaml", env!("CARGO_MANIFEST_DIR"));
     let mut args = vec!["run", &file, "--json"];
     for set in HALF.iter().chain(more) {
@@ -39,7 +39,7 @@ fn books(result: &serde_json::Value) {
 
 #[test]
 fn immediate_retries_keep_the_quickstart_stuck() {
-    let said = run("quickstart", &[]);
+    let said = run("stuck", "quickstart", &[]);
     assert_eq!(said.code, Some(0), "{said:#?}");
     let result = said.result();
     books(&result);
@@ -53,7 +53,7 @@ fn immediate_retries_keep_the_quickstart_stuck() {
 
 #[test]
 fn a_budget_of_a_tenth_lets_the_quickstart_recover() {
-    let said = run("quickstart-budget", &[]);
+    let said = run("recovers", "quickstart-budget", &[]);
     assert_eq!(said.code, Some(0), "{said:#?}");
     let result = said.result();
     books(&result);
@@ -71,6 +71,6 @@ fn an_expectation_can_fail() {
         "recovery.hold=3s",
         "length=14s",
     ];
-    let said = run("quickstart-budget", &[&short[..], &["expect.class=STUCK"]].concat());
+    let said = run("expectation", "quickstart-budget", &[&short[..], &["expect.class=STUCK"]].concat());
     assert_eq!(said.code, Some(1), "{said:#?}");
 }

@@ -10,6 +10,7 @@ use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::timer::Timer;
 use crate::engine::live::transport::Transport;
 use crate::event::Event;
+use crate::fleet::on_grid;
 use crate::fleet::{Command, Devices, Gauges, Output};
 use crate::metrics::Recorder;
 use crate::time::{Span, Timestamp};
@@ -174,7 +175,7 @@ impl Driver {
     fn catch_up(&mut self) {
         let (end, until) = (self.stop_at, self.clock.now() + CATCH_UP);
         // As the machines see it: what they ask for by then they are given at once.
-        let moment = end.round_up(self.grain);
+        let moment = on_grid(end, self.grain);
         for done in 1usize.. {
             while self.window_end() < end && self.wakeups.next_at() >= self.window_end() {
                 self.close_window(self.window_end());
