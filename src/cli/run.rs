@@ -37,7 +37,7 @@ pub struct Args {
     /// Print the result document instead of the verdict.
     #[arg(long)]
     json: bool,
-    /// Where reports go: to DIR/<plan>/<run>/.
+    /// Where reports go: to DIR/PLAN/RUN/.
     #[arg(long, value_name = "DIR", default_value = "reports")]
     out: PathBuf,
     /// How many threads carry the load; as many as cores where nothing is said.
