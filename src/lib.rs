@@ -20,6 +20,7 @@
 //! - `fleet`: clients that share a load shape and a policy
 //! - `fault`: what harm, and when
 //! - `service`: a model of a target
+//! - `network`: what a simulated network does to a message
 //! - `metrics`: events to windows and histograms
 //! - `gate`: windows to findings to a verdict
 //! - `plan`: YAML to a checked plan
@@ -59,6 +60,7 @@ pub mod fleet;
 pub mod gate;
 pub mod load;
 pub mod metrics;
+pub mod network;
 pub mod operation;
 pub mod pace;
 pub mod plan;

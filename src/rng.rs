@@ -26,7 +26,7 @@ pub enum Purpose {
     ServiceTime = 7,
     /// The idempotency key of an operation.
     IdempotencyKey = 8,
-    /// The network's delay on the way.
+    /// What the network does to an attempt on its way.
     Network = 9,
 }
 

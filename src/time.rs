@@ -83,6 +83,11 @@ impl Span {
         self.0 / 1_000_000
     }
 
+    /// Whole seconds, rounded up: as a Retry-After says it, so that nobody is asked back too early.
+    pub const fn as_secs_up(self) -> u64 {
+        self.0.div_ceil(1_000_000_000)
+    }
+
     /// Whole microseconds, rounded down.
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000

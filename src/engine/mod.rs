@@ -2,6 +2,7 @@
 
 #[cfg(feature = "live")]
 pub mod live;
+pub mod sim;
 
 use crate::metrics::{RunEvent, Window};
 use crate::time::Timestamp;

@@ -26,6 +26,7 @@ mod tests;
 use crate::fault::Step;
 use crate::fleet::FleetConfig;
 use crate::gate::{Expect, GateConfig, RecoveryConfig, SteadyState, StopConfig};
+use crate::network::Network;
 use crate::policy::Policy;
 use crate::time::{Span, Timestamp};
 
@@ -38,6 +39,8 @@ pub struct Plan {
     pub seed: u64,
     /// Where the load goes.
     pub target: TargetConfig,
+    /// The network of a simulated run.
+    pub network: Network,
     /// The fleets, in the order of the plan; their number is their index.
     pub fleets: Vec<Fleet>,
     /// The baseline.

@@ -5,6 +5,7 @@ use super::target::TargetConfig;
 use crate::config::{At, Lenient, Table};
 use crate::fault::Fault;
 use crate::gate::{Expect, GateConfig, RecoveryConfig, SteadyState, StopConfig};
+use crate::network::Network;
 use crate::policy::Policy;
 use crate::record;
 use crate::time::Span;
@@ -36,6 +37,8 @@ record! {
         seed: Lenient<u64> = Lenient(Some(1)),
         /// Where the load goes.
         target: Lenient<At<TargetConfig>>,
+        /// The network of a simulated run, as settings or as a word: `loopback`, `wan`. A live run has its own.
+        network: Lenient<Network> = Lenient(Some(Network::loopback())),
         /// Policies by name.
         policies: Lenient<Table<Lenient<Policy>>> = Lenient(Some(Table::default())),
         /// Fleets by name.

@@ -117,6 +117,8 @@ record! {
         url: Option<At<TargetUrl>>,
         /// The built-in target, with these limits; or, in its place, `url`.
         service: Option<ServiceConfig>,
+        /// With `url`: what stands in for the target where the plan is simulated, in the terms of `service`.
+        model: Option<ServiceConfig>,
         /// The method of a request.
         method: At<String> = At { value: "GET".to_string(), place: Default::default() },
         /// Headers of every request.
@@ -134,6 +136,9 @@ record! {
         /// A file of PEM certificates to trust beside the system's, for `https`.
         ca_file: Option<String>,
     } => |t: &TargetConfig| match (&t.url, &t.service) {
+        (None, Some(_)) if t.model.is_some() => {
+            Err("`model` stands in for a `url`: the built-in target is its own model, so leave it out".to_string())
+        }
         (Some(_), None) | (None, Some(_)) => Ok(()),
         (None, None) => Err("the target is missing: give `url`, or `service` for the built-in one".to_string()),
         (Some(_), Some(_)) => Err("`url` and `service` exclude each other: keep one".to_string()),

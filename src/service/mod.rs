@@ -17,3 +17,4 @@ pub use config::ServiceConfig;
 pub use counts::Counts;
 pub use key::RequestKey;
 pub use machine::{Answer, Arrival, Service};
+pub use time::ServiceTime;

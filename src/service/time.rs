@@ -1,7 +1,7 @@
 //! How long a request is served: the distributions a plan may name, and their draws.
 
 use crate::config::{Node, Problems, Read, Shape, Value};
-use crate::rng::{Key, Purpose};
+use crate::rng::{Key, Purpose, Stream};
 use crate::time::Span;
 use crate::{choice, record};
 
@@ -64,7 +64,11 @@ const NORMAL_P99: f64 = 2.326_347_874_040_841;
 impl ServiceTime {
     /// The service time of the request with this key: a function of the key, and of nothing else.
     pub fn draw(&self, key: Key) -> Span {
-        let mut stream = key.stream(Purpose::ServiceTime);
+        self.sample(&mut key.stream(Purpose::ServiceTime))
+    }
+
+    /// One draw from a stream. A constant takes none.
+    pub fn sample(&self, stream: &mut Stream) -> Span {
         match self {
             Self::Constant(time) => *time,
             Self::Uniform(u) => u.from + (u.to - u.from).scale(stream.unit()),

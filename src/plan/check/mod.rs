@@ -59,6 +59,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
         name: name?,
         seed: raw.seed.0?,
         target: raw.target.0?.value,
+        network: raw.network.0?,
         fleets,
         steady_state: judged.steady_state,
         timeline: timeline.steps,

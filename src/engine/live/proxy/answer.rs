@@ -22,7 +22,7 @@ pub(super) fn render(status: u16, retry_after: Option<Span>, body: &str, method:
         }
     }
     if let Some(hint) = retry_after {
-        let _ = write!(text, "retry-after: {}\r\n", hint.0.div_ceil(1_000_000_000));
+        let _ = write!(text, "retry-after: {}\r\n", hint.as_secs_up());
     }
     if closes {
         text.push_str("connection: close\r\n");

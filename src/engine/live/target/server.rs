@@ -239,12 +239,12 @@ async fn discard(mut body: Incoming) -> bool {
     true
 }
 
-/// The machine's answer as HTTP. A hint is whole seconds, rounded up: nobody is asked back too early.
+/// The machine's answer as HTTP.
 fn speak(answer: Answer) -> Response<Full<Bytes>> {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
     let mut response = page(status, if status.is_success() { "ok\n" } else { "refused\n" });
     if let Some(hint) = answer.retry_after {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(hint.0.div_ceil(1_000_000_000)));
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(hint.as_secs_up()));
     }
     response
 }

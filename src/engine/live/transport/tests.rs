@@ -110,7 +110,9 @@ pub fn plan(success: Success, connections: Connections) -> Plan {
     Plan {
         name: "test".into(),
         seed: 1,
+        network: crate::network::Network::loopback(),
         target: TargetConfig {
+            model: None,
             url: Some(At { value: TargetUrl::parse("http://127.0.0.1/x").unwrap(), place: nowhere }),
             service: None,
             method: At { value: "GET".into(), place: nowhere },
