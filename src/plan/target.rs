@@ -2,6 +2,7 @@
 
 use super::url::TargetUrl;
 use crate::config::{At, Node, Problems, Read, Shape, Table, Value, read_text};
+use crate::event::AttemptOutcome;
 use crate::record;
 use crate::service::ServiceConfig;
 use crate::time::{Rate, Span};
@@ -149,6 +150,17 @@ impl Success {
     /// Whether a status counts as success.
     pub fn accepts(&self, status: u16) -> bool {
         self.status.iter().any(|set| set.contains(status))
+    }
+
+    /// How an attempt ended that was answered: with this status, after this time, with or without the text in its body.
+    pub fn outcome(&self, status: u16, contains: bool, took: Span) -> AttemptOutcome {
+        if !self.accepts(status) {
+            AttemptOutcome::Status(status)
+        } else if !contains || self.within.is_some_and(|within| took > within) {
+            AttemptOutcome::Unexpected
+        } else {
+            AttemptOutcome::Success
+        }
     }
 }
 
