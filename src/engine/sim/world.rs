@@ -425,7 +425,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
             Message::Reply(Reply { status, retry_after, contains }) => {
                 // A header says whole seconds.
                 let hint = retry_after.map(|hint| Span::from_secs(hint.as_secs_up()));
-                (self.success.outcome(status, contains, now.since(sent)), hint)
+                (self.success.outcome(status, now.since(sent), contains), hint)
             }
         };
         Happened::Ended(Completion { fleet, client, outcome, hint })
