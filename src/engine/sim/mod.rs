@@ -1,5 +1,7 @@
 //! Virtual time: the same machines as live, a scheduler in place of the clock, a model in place of the network.
 
+pub mod many;
+
 use super::Observer;
 use crate::metrics::RunRecord;
 use crate::plan::Plan;
