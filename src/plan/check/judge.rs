@@ -200,7 +200,7 @@ fn room(recovery: &RecoveryConfig, step: &Step, end: Timestamp, fleets: &[Fleet]
         cx.warn(place, message, format!("make `length` {} or longer", step.to + wanted));
     }
     let offered: f64 = fleets.iter().map(|fleet| arithmetic::offered(&fleet.config).rate()).sum();
-    let open = fleets.iter().all(|fleet| matches!(arithmetic::offered(&fleet.config), arithmetic::Offered::Rate(_)));
+    let open = fleets.iter().all(|fleet| arithmetic::offered(&fleet.config).is_open());
     let expected = offered * left.as_secs_f64();
     if open && !fleets.is_empty() && !left.is_zero() && expected < recovery.operations as f64 {
         let message = format!(
