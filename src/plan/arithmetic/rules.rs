@@ -31,6 +31,7 @@ pub fn rules(plan: &Plan) -> Vec<Rule> {
     rules.extend(load.as_ref().map(|load| budgets(plan, load)).unwrap_or_default());
     rules.extend(load.as_ref().and_then(|load| spreading(plan, load)));
     rules.extend(load.as_ref().and_then(|load| drain(plan, load)));
+    rules.extend(load.as_ref().map(|load| spikes(plan, load)).unwrap_or_default());
     rules.extend(plan.target.behaviour().and_then(|service| patience(plan, service)));
     for fleet in &plan.fleets {
         rules.extend(shape(fleet));
@@ -211,6 +212,28 @@ fn drain(plan: &Plan, load: &Load) -> Option<Rule> {
         span(seconds)
     );
     Some(rule("drain", false, sentence))
+}
+
+/// N / (C − λ), for what a spike brings above the capacity.
+fn spikes(plan: &Plan, load: &Load) -> Vec<Rule> {
+    let one = |fleet: &Fleet| {
+        let Offered::Spike { rate, peak, lasting } = offered(&fleet.config) else { return None };
+        let above = load.offered - rate + peak - load.capacity;
+        if above <= 0.0 || load.offered >= load.capacity {
+            return None;
+        }
+        let sentence = format!(
+            "the spike of `{}` brings {}/s for {}, {}/s more than the target serves: the {} that wait drain in {} (N / (C − λ)), with no retry on top",
+            fleet.name,
+            n(peak),
+            span(lasting),
+            n(above),
+            n(above * lasting),
+            span(above * lasting / (load.capacity - load.offered))
+        );
+        Some(rule("spike", false, sentence))
+    };
+    plan.fleets.iter().filter_map(one).collect()
 }
 
 /// A queue's age against the client's patience.
@@ -410,6 +433,27 @@ length: 60s
             let rules = of(policy, fault);
             let found = rules.iter().any(|rule| rule.key == key && rule.danger == danger && rule.sentence.contains(want));
             assert!(found, "{policy} {fault}: {key} {danger} {want}\n{rules:#?}");
+        }
+    }
+
+    #[test]
+    fn a_spike_and_a_bucket_are_counted_with() {
+        let text = STORM
+            .replace("servers: 6, service_time: 10ms, queue: 2000", "servers: 1, service_time: { exponential: { mean: 10ms } }")
+            .replace("POLICY", ", budget: { bucket: { deposit: 10%, burst: 5 }, tier: fleet }")
+            .replace("FAULT", "hang: {}")
+            .replace("poisson: { rate: 400/s }", "spike: { rate: 93/s, peak: 300/s, at: 40s, for: 5s }");
+        for text in [text.clone(), text.replace("service:", "url: http://127.0.0.1:1/, model:")] {
+            let plan = load(&Source { file: "p.yaml", text: &text, overrides: &[], env: &|_| None }).unwrap().plan;
+            let rules = rules(&plan);
+            for (key, want) in [
+                ("budget", "does not protect: 10% of first attempts ≥ 7.5% of room"),
+                ("spike", "brings 300/s for 5s, 200/s more than the target serves: the 1000 that wait drain in 2m23s"),
+                ("retry_storm", "93/s × 4 attempts = 372/s, more than the 100/s"),
+            ] {
+                assert!(rules.iter().any(|rule| rule.key == key && rule.sentence.contains(want)), "{want}\n{rules:#?}");
+            }
+            assert_eq!(worst_load(&plan).attempted, Some(1200.0), "the peak is what counts at worst");
         }
     }
 
