@@ -5,7 +5,7 @@ use crate::config::{At, Place};
 use crate::fault::Step;
 use crate::gate::condition::{Bound, Condition};
 use crate::gate::config::{Conditions, During, Probe, StopTrigger};
-use crate::gate::{GateConfig, RecoveryConfig, SteadyState, StopConfig};
+use crate::gate::{GateConfig, RecoveryConfig, RunGate, SeedShare, SteadyState, StopConfig};
 use crate::metrics::Figure;
 use crate::plan::{Fleet, RawPlan, TargetUrl, arithmetic};
 use crate::time::{Span, Timestamp};
@@ -18,6 +18,7 @@ pub(super) struct Checked {
     pub(super) steady_state: Option<SteadyState>,
     pub(super) recovery: Option<RecoveryConfig>,
     pub(super) gates: Vec<GateConfig>,
+    pub(super) recovered: Option<SeedShare>,
     pub(super) stop_if: Vec<StopConfig>,
 }
 
@@ -34,10 +35,7 @@ pub(super) fn check(
     let known = !without_fault && (steady_state.is_some() || raw.steady_state.is_some());
     let baseline = Baseline { known, without_fault };
     let recovery = recovery(raw, timeline, fleets, length, &baseline, cx);
-    let gates = raw.gates.0.iter().flatten().filter_map(|gate| gate.0.clone()).collect::<Vec<_>>();
-    for (index, gate) in gates.iter().enumerate() {
-        check_gate(gate, &index.to_string(), raw, timeline, &baseline, cx);
-    }
+    let (gates, recovered) = gates(raw, timeline, &baseline, cx);
     let stop_if = raw.stop_if.0.iter().flatten().filter_map(|stop| stop.0.clone()).collect::<Vec<_>>();
     for (index, stop) in stop_if.iter().enumerate() {
         check_stop(stop, &index.to_string(), length, &baseline, cx);
@@ -48,7 +46,7 @@ pub(super) fn check(
         let hint = "add `recovery: { within: 1m, hold: 20s }`";
         cx.error(expect.place, "a class is expected, but nothing says what counts as recovered", hint);
     }
-    Checked { steady_state, recovery, gates, stop_if }
+    Checked { steady_state, recovery, gates, recovered, stop_if }
 }
 
 /// Whether multiples of the baseline mean something.
@@ -202,7 +200,7 @@ fn room(recovery: &RecoveryConfig, step: &Step, end: Timestamp, fleets: &[Fleet]
         cx.warn(place, message, format!("make `length` {} or longer", step.to + wanted));
     }
     let offered: f64 = fleets.iter().map(|fleet| arithmetic::offered(&fleet.config).rate()).sum();
-    let open = fleets.iter().all(|fleet| matches!(arithmetic::offered(&fleet.config), arithmetic::Offered::Rate(_)));
+    let open = fleets.iter().all(|fleet| arithmetic::offered(&fleet.config).is_open());
     let expected = offered * left.as_secs_f64();
     if open && !fleets.is_empty() && !left.is_zero() && expected < recovery.operations as f64 {
         let message = format!(
@@ -228,6 +226,36 @@ fn overlaps(recovery: &RecoveryConfig, step: &Step, timeline: &timeline::Checked
     }
 }
 
+/// The gates on a run, and the one on the seeds of many.
+fn gates(
+    raw: &RawPlan,
+    timeline: &timeline::Checked,
+    baseline: &Baseline,
+    cx: &mut Context,
+) -> (Vec<GateConfig>, Option<SeedShare>) {
+    let (mut gates, mut recovered) = (Vec::new(), None);
+    for (index, gate) in raw.gates.0.iter().flatten().enumerate() {
+        match &gate.0 {
+            None => {}
+            Some(RunGate::Run(gate)) => {
+                check_gate(gate, &index.to_string(), raw, timeline, baseline, cx);
+                gates.push(gate.clone());
+            }
+            Some(RunGate::Seeds(share)) if recovered.is_some() => {
+                cx.error(share.place, "another gate says how many seeds must recover", "keep one");
+            }
+            Some(RunGate::Seeds(share)) => {
+                if raw.recovery.is_none() {
+                    let message = "seeds recover from something, and nothing says what counts as recovered";
+                    cx.error(share.place, message, "add `recovery: { within: 1m, hold: 20s }`");
+                }
+                recovered = Some(share.clone());
+            }
+        }
+    }
+    (gates, recovered)
+}
+
 fn check_gate(
     gate: &GateConfig,
     index: &str,
@@ -244,9 +272,8 @@ fn check_gate(
     if of_recovery && raw.recovery.is_none() {
         cx.error(place, format!("`{}` needs `recovery`, and the plan has none", figure.word()), "add `recovery: { within: 1m }`");
     }
-    let served = raw.target.0.as_ref().is_some_and(|target| target.value.service.is_none());
-    if figure == Figure::WastedWork && served {
-        cx.error(place, "`wasted_work` is counted by the built-in target only", "remove the gate, or use `target.service`");
+    if figure == Figure::WastedWork {
+        wasted_work(raw, place, cx);
     }
     if let Some(fleet) = &gate.fleet {
         let place = cx.at(&["gates", index, "fleet"]);
@@ -255,6 +282,21 @@ fn check_gate(
             names::unknown("fleet", fleet, place, &known.iter().map(String::as_str).collect::<Vec<_>>(), cx);
         } else if of_recovery || figure == Figure::WastedWork {
             cx.error(place, format!("`{}` is a figure of the whole run, not of a fleet", figure.word()), "remove `fleet`");
+        }
+    }
+}
+
+/// Only a target that counts its work can say how much of it was wasted.
+pub(super) fn wasted_work(raw: &RawPlan, place: Place, cx: &mut Context) {
+    let Some(At { value: target, .. }) = &raw.target.0 else { return };
+    match (&target.service, &target.model) {
+        (Some(_), _) => {}
+        (None, Some(_)) => {
+            let message = "`wasted_work` is not counted by a target of your own: a live run of this gate is inconclusive";
+            cx.warn(place, message, "simulate the plan, whose model counts it, or remove the gate");
+        }
+        (None, None) => {
+            cx.error(place, "`wasted_work` is counted by the built-in target only", "remove the gate, or use `target.service`");
         }
     }
 }

@@ -1,8 +1,10 @@
 //! From what a plan says to what can be run: names resolved, numbers checked against each other.
 
+mod compare;
 mod fleets;
 mod judge;
 mod names;
+mod network;
 mod policy;
 mod target;
 mod timeline;
@@ -53,8 +55,12 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
     if let Some(target) = &raw.target.0 {
         target::check(&target.value, &fleets, &mut cx);
     }
+    if let Some(network) = &raw.network.0 {
+        network::check(network, &fleets, &mut cx);
+    }
     let timeline = timeline::check(&raw, length, &mut cx);
     let judged = judge::check(&raw, &timeline, &fleets, length, &mut cx);
+    let compare = compare::check(&raw, &mut cx);
     Some(Plan {
         name: name?,
         seed: raw.seed.0?,
@@ -65,6 +71,8 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
         timeline: timeline.steps,
         recovery: judged.recovery,
         gates: judged.gates,
+        recovered: judged.recovered,
+        compare,
         stop_if: judged.stop_if,
         expect: raw.expect.and_then(|expect| expect.0).map(|expect| expect.value),
         length: length?,
