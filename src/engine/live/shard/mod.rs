@@ -5,6 +5,8 @@
 //! budgets, the ceiling and the proxy's rules, which are lock-free. The coordinator hears from it once a window.
 
 mod driver;
+#[cfg(test)]
+mod parity;
 mod seams;
 mod wakeups;
 
