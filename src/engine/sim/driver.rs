@@ -101,7 +101,8 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         loop {
             let (of_world, of_clients) = (self.world.next_at(), self.wakes.next_at());
             let next = of_world.min(of_clients);
-            while self.window_end() <= next && self.window_end() < self.end {
+            // What comes at its very end was rounded up to it, and is booked where it was meant.
+            while self.window_end() < next && self.window_end() < self.end {
                 if let Some(stop) = self.close_window(signal) {
                     return Some(stop);
                 }

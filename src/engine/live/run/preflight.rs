@@ -181,7 +181,6 @@ fn spawn_shards(
             proxy: proxy.clone(),
             clock: clock.clone(),
             phases: phases.to_vec(),
-            window: WINDOW,
         };
         Shard::spawn(setup, messages.clone()).map_err(|source| RunError::System { what: "no thread for a shard", source })
     });
