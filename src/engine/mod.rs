@@ -2,7 +2,10 @@
 
 #[cfg(feature = "live")]
 pub mod live;
+pub mod shared;
 pub mod sim;
+
+pub use shared::Unobserved;
 
 use crate::metrics::{RunEvent, Window};
 use crate::time::Timestamp;
