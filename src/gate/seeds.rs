@@ -66,6 +66,14 @@ impl SeedRun {
         self.figures.get(index).copied().flatten()
     }
 
+    /// Whether it is what is wanted of a plan that expects this class: its class is that one, RECOVERED where none is expected; without a `recovery`, it passed.
+    pub fn is_wanted(&self, expected: Option<Class>) -> bool {
+        match self.class {
+            Some(class) => !self.is_unknown() && class == expected.unwrap_or(Class::Recovered),
+            None => self.outcome == Outcome::Pass,
+        }
+    }
+
     /// Whether nothing can be said of its recovery.
     pub fn is_unknown(&self) -> bool {
         self.outcome == Outcome::Aborted || self.class.is_none_or(|class| class == Class::Inconclusive)
@@ -122,12 +130,7 @@ pub struct SeedsVerdict {
 
 /// Judges many runs of a plan that expects this class (RECOVERED where nothing is said).
 pub fn judge_seeds(runs: &[SeedRun], expected: Option<Class>, share: Option<&SeedShare>) -> SeedsVerdict {
-    let class = expected.unwrap_or(Class::Recovered);
-    let got = |run: &&SeedRun| match run.class {
-        Some(_) => !run.is_unknown() && run.class == Some(class),
-        None => run.outcome == Outcome::Pass,
-    };
-    let wanted = runs.iter().filter(got).count() as u64;
+    let wanted = runs.iter().filter(|run| run.is_wanted(expected)).count() as u64;
     let share = share.map(|share| find_share(share, wanted, runs));
     let of = |run: &SeedRun| if share.is_some() { run.beside_its_class() } else { run.outcome };
     let gravest = (0..runs.len()).max_by(|&a, &b| {
