@@ -1,11 +1,14 @@
 //! The command line: one file per command.
 
 pub mod check;
+pub mod compare;
 pub mod exit;
+pub mod finish;
 pub mod init;
 pub mod output;
 pub mod run;
 pub mod schema;
+pub mod simulate;
 pub mod target;
 pub mod terminal;
 
@@ -24,6 +27,10 @@ struct Cli {
 enum Command {
     /// Run a plan live and judge the recovery.
     Run(run::Args),
+    /// Run a plan in virtual time, with one seed or many, and judge the recovery.
+    Simulate(simulate::Args),
+    /// Run the policies that a plan compares, on the same seeds, and say what each changes.
+    Compare(compare::Args),
     /// Validate a plan, draw its timeline, and say what its arithmetic predicts.
     Check(check::Args),
     /// Print the JSON Schema of plans (or of results).
@@ -46,6 +53,8 @@ pub fn main() -> ExitCode {
     };
     let code = match cli.command {
         Command::Run(args) => run::run(args),
+        Command::Simulate(args) => simulate::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Check(args) => check::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Init(args) => init::run(args),

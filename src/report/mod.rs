@@ -1,5 +1,7 @@
 //! A run's record to bytes: text, JSON, CSV, HDR interval log, event log, and the schemas of what it reads and writes.
 
+pub mod compare;
+pub mod compare_text;
 pub mod curve;
 pub mod events;
 pub mod folder;
@@ -11,5 +13,8 @@ pub mod result;
 #[cfg(test)]
 mod sample;
 pub mod schema;
+pub mod seeds;
+pub mod seeds_progress;
+pub mod seeds_text;
 pub mod text;
 pub mod windows_csv;
