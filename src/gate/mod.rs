@@ -2,7 +2,7 @@
 //!
 //! Owns what a run means: its [`Baseline`], whether it is healthy at a moment ([`health`]), its recovery class
 //! ([`recovery`]), whether its measurements can be trusted ([`trust`]), its gates ([`findings`]), the outcome ([`judge`]), and when it is stopped before its end
-//! ([`Stops`]). Leaves to others: how figures are made (`metrics`), and how a verdict is written down (`report`).
+//! ([`Stops`]); and, over many runs, at which value of a setting half of them stay stuck ([`tipping`]). Leaves to others: how figures are made (`metrics`), and how a verdict is written down (`report`).
 
 pub mod baseline;
 pub mod condition;
@@ -13,6 +13,7 @@ pub mod recovery;
 #[cfg(test)]
 mod scenario;
 pub mod stop;
+pub mod tipping;
 pub mod trend;
 pub mod trust;
 pub mod verdict;
