@@ -2,7 +2,10 @@
 
 #[cfg(feature = "live")]
 pub mod live;
+pub mod shared;
 pub mod sim;
+
+pub use shared::Unobserved;
 
 use crate::metrics::{RunEvent, Window};
 use crate::time::Timestamp;
@@ -14,4 +17,13 @@ pub trait Observer: Send {
 
     /// A window is complete. Called once for each, in order.
     fn window(&mut self, window: &Window, phase: &str);
+}
+
+/// Hears nothing: for a run of which only the record is wanted.
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn event(&mut self, _at: Timestamp, _event: &RunEvent) {}
+
+    fn window(&mut self, _window: &Window, _phase: &str) {}
 }

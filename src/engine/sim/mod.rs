@@ -1,5 +1,10 @@
 //! Virtual time: the same machines as live, a scheduler in place of the clock, a model in place of the network.
 
+mod flight;
+pub mod many;
+pub mod queue;
+pub mod world;
+
 use super::Observer;
 use crate::metrics::RunRecord;
 use crate::plan::Plan;

@@ -19,6 +19,7 @@ const MAX_RATE: f64 = 10_000_000.0;
 /// The fleets that could be read, their policies resolved.
 pub(super) fn check(raw: &RawPlan, length: Option<Span>, cx: &mut Context) -> Vec<Fleet> {
     let mut used = BTreeSet::new();
+    used.extend(super::compare::named(raw));
     let fleets = read_fleets(raw, length, &mut used, cx);
     let Some(policies) = &raw.policies.0 else { return fleets };
     for entry in &policies.0 {
@@ -28,7 +29,7 @@ pub(super) fn check(raw: &RawPlan, length: Option<Span>, cx: &mut Context) -> Ve
         }
         if !used.contains(entry.name.as_str()) {
             let message = format!("no fleet uses the policy `{}`", short(&entry.name));
-            cx.warn(entry.place, message, "name it in a fleet, or remove it");
+            cx.warn(entry.place, message, "name it in a fleet or in `compare`, or remove it");
         }
     }
     fleets
