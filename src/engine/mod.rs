@@ -5,8 +5,6 @@ pub mod live;
 pub mod shared;
 pub mod sim;
 
-pub use shared::Unobserved;
-
 use crate::metrics::{RunEvent, Window};
 use crate::time::Timestamp;
 

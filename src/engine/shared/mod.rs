@@ -1,15 +1,13 @@
 //! What both engines do alike: what a run's machines are made from, which fault began and ended when, and what its record
-//! says of bounds and of nobody who listens.
+//! says of bounds.
 
 mod faults;
 mod fleets;
 mod limits;
-mod observer;
 
 pub use faults::Faults;
 pub use fleets::{fleet_number, machines, shared_state};
 pub use limits::limits_reached;
-pub use observer::Unobserved;
 
 use crate::time::Span;
 

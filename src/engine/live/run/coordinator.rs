@@ -102,7 +102,7 @@ impl Coordinator {
         self.start();
         let stopped = self.watch().await;
         if let Some(reason) = &stopped {
-            let reason = describe(reason);
+            let reason = reason.to_string();
             self.tell(&RunEvent::Stopping { reason });
         }
         self.finish(stopped).await
@@ -308,12 +308,4 @@ impl Coordinator {
 
 async fn within<F: Future>(limit: Span, work: F) -> Option<F::Output> {
     tokio::time::timeout(limit.to_std(), work).await.ok()
-}
-
-fn describe(reason: &StopReason) -> String {
-    match reason {
-        StopReason::StopCondition(what) => format!("stop condition: {what}"),
-        StopReason::Signal(number) => format!("signal {number}"),
-        StopReason::Internal(what) => what.clone(),
-    }
 }
