@@ -1,5 +1,6 @@
 //! The command line: one file per command.
 
+pub mod bisect;
 pub mod check;
 pub mod exit;
 pub mod init;
@@ -26,6 +27,8 @@ enum Command {
     Run(run::Args),
     /// Validate a plan, draw its timeline, and say what its arithmetic predicts.
     Check(check::Args),
+    /// Find the value of a setting at which half of the seeds stay stuck, in virtual time.
+    Bisect(bisect::Args),
     /// Print the JSON Schema of plans (or of results).
     Schema(schema::Args),
     /// Write a commented plan to start from.
@@ -47,6 +50,7 @@ pub fn main() -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),
+        Command::Bisect(args) => bisect::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Init(args) => init::run(args),
         Command::Target(args) => target::run(args),

@@ -1,5 +1,6 @@
 //! A run's record to bytes: text, JSON, CSV, HDR interval log, event log, and the schemas of what it reads and writes.
 
+pub mod bisect;
 pub mod curve;
 pub mod events;
 pub mod folder;
