@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 pub mod bisect;
+pub mod calibrate;
 pub mod check;
 pub mod exit;
 pub mod init;
@@ -29,6 +30,8 @@ enum Command {
     Check(check::Args),
     /// Find the value of a setting at which half of the seeds stay stuck, in virtual time.
     Bisect(bisect::Args),
+    /// Derive a model of a target, and of the way to it, from the report of a live run.
+    Calibrate(calibrate::Args),
     /// Print the JSON Schema of plans (or of results).
     Schema(schema::Args),
     /// Write a commented plan to start from.
@@ -51,6 +54,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Check(args) => check::run(args),
         Command::Bisect(args) => bisect::run(args),
+        Command::Calibrate(args) => calibrate::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Init(args) => init::run(args),
         Command::Target(args) => target::run(args),
