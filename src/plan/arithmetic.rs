@@ -97,16 +97,7 @@ pub fn offered_total(plan: &Plan) -> Option<f64> {
 
 /// The mean of a service time, in seconds.
 pub fn mean_service_time(time: &ServiceTime) -> f64 {
-    match time {
-        ServiceTime::Constant(span) => span.as_secs_f64(),
-        ServiceTime::Uniform(u) => (u.from.as_secs_f64() + u.to.as_secs_f64()) / 2.0,
-        ServiceTime::Exponential(e) => e.mean.as_secs_f64(),
-        ServiceTime::Lognormal(l) => {
-            // The 99th percentile of the standard normal distribution lies at 2.3263.
-            let sigma = libm::log(l.p99.as_secs_f64() / l.p50.as_secs_f64()) / 2.326_347_874_040_841;
-            l.p50.as_secs_f64() * libm::exp(sigma * sigma / 2.0)
-        }
-    }
+    time.mean().as_secs_f64()
 }
 
 /// Requests per second that the built-in target can serve; none where nothing limits it.

@@ -142,6 +142,7 @@ fn behaviour(service: &ServiceConfig) -> String {
         ServiceTime::Uniform(u) => format!("{} to {}", u.from, u.to),
         ServiceTime::Exponential(e) => format!("exponential, mean {}", e.mean),
         ServiceTime::Lognormal(l) => format!("p50 {}, p99 {}", l.p50, l.p99),
+        ServiceTime::Percentiles(p) => format!("measured, mean {}", p.mean().about()),
     };
     let capacity = arithmetic::capacity(service).map_or("no limit".into(), |capacity| format!("{}/s", number(capacity)));
     format!("{servers}, {time} each, queue {}: {capacity}", service.queue)
