@@ -4,9 +4,11 @@
 mod bad_input;
 mod nginx;
 mod plans;
+mod queueing;
 mod signals;
 mod storms;
 mod support;
 mod target;
 mod tidy;
 mod truth;
+mod writers;
