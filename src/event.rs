@@ -48,7 +48,7 @@ pub enum OperationOutcome {
 }
 
 /// What made an operation start late.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LateBy {
     /// Something of the plan: its client was busy, or the ceiling held it back.
     Plan,
@@ -57,7 +57,7 @@ pub enum LateBy {
 }
 
 /// One thing that happened.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// An operation came up. `at` is its intended start.
     Offered {

@@ -11,6 +11,7 @@
 //! - `rng`: counter-based randomness
 //! - `event`: what a run emits
 //! - `config`: configuration as a tree with places, and how plain types are read from it
+//! - `stats`: what several runs say together
 //!
 //! Floor 1: state machines, without IO
 //! - `pace`: a shared pacer: at most so many a second
@@ -68,6 +69,7 @@ pub mod policy;
 pub mod report;
 pub mod rng;
 pub mod service;
+pub mod stats;
 pub mod time;
 
 #[cfg(feature = "live")]

@@ -16,7 +16,7 @@ record! {
         latency: ServiceTime = ServiceTime::Constant(Span::from_micros(60)),
         /// One way between the proxy and the target.
         upstream: ServiceTime = ServiceTime::Constant(Span::from_micros(60)),
-        /// What opening a connection takes, on either hop.
+        /// What opening a connection takes between a client and the proxy. Between the proxy and the target it is there and back.
         connect: ServiceTime = ServiceTime::Constant(Span::from_micros(120)),
         /// The share of attempts that the network itself resets on their way to the proxy.
         reset: Share = Share::default(),
@@ -29,6 +29,10 @@ pub struct Network {
     /// What the plan says, or the word stands for.
     pub config: NetworkConfig,
 }
+
+/// The least that a message takes. Without it a client that fails at once and retries at once would do so without end, and no time
+/// would pass.
+const LEAST: Span = Span::from_micros(1);
 
 /// The words that stand for a network.
 const WORDS: [&str; 2] = ["loopback", "wan"];
@@ -56,17 +60,22 @@ impl Network {
 
     /// One way between a client and the proxy.
     pub fn client_hop(&self, draws: &mut Stream) -> Span {
-        self.config.latency.sample(draws)
+        self.config.latency.sample(draws).max(LEAST)
     }
 
     /// One way between the proxy and the target.
     pub fn upstream_hop(&self, draws: &mut Stream) -> Span {
-        self.config.upstream.sample(draws)
+        self.config.upstream.sample(draws).max(LEAST)
     }
 
-    /// Opening a connection.
+    /// Opening a connection between a client and the proxy.
     pub fn connect(&self, draws: &mut Stream) -> Span {
-        self.config.connect.sample(draws)
+        self.config.connect.sample(draws).max(LEAST)
+    }
+
+    /// Opening a connection between the proxy and the target: there and back.
+    pub fn connect_upstream(&self, draws: &mut Stream) -> Span {
+        self.upstream_hop(draws) + self.upstream_hop(draws)
     }
 
     /// Whether this attempt's connection is reset on the way.

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "live")]
 pub mod live;
+pub mod shared;
 pub mod sim;
 
 use crate::metrics::{RunEvent, Window};
@@ -14,4 +15,13 @@ pub trait Observer: Send {
 
     /// A window is complete. Called once for each, in order.
     fn window(&mut self, window: &Window, phase: &str);
+}
+
+/// Hears nothing: for a run of which only the record is wanted.
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn event(&mut self, _at: Timestamp, _event: &RunEvent) {}
+
+    fn window(&mut self, _window: &Window, _phase: &str) {}
 }

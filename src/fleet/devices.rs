@@ -58,10 +58,10 @@ impl Devices {
         }
     }
 
-    /// A wake-up that was asked for, not before its moment.
-    pub fn wake(&mut self, now: Timestamp, token: Token, out: &mut Output) {
+    /// A wake-up that was asked for, not before its moment. Whether it was still wanted.
+    pub fn wake(&mut self, now: Timestamp, token: Token, out: &mut Output) -> bool {
         if self.is_stopped {
-            return;
+            return false;
         }
         match token.0 {
             Reason::Arrival(client) => {
@@ -69,9 +69,10 @@ impl Devices {
                 self.arrivals(client, now, out);
             }
             Reason::Operation { slot, generation } if self.held.is_current(slot, generation) => self.due(slot, now, out),
-            Reason::Operation { .. } => {}
+            Reason::Operation { .. } => return false,
             Reason::Ceiling => self.ceiling_is_due(now, out),
         }
+        true
     }
 
     /// The attempt on a client's wire has ended. `hint` is the wait that the server asked for. Ignored where nothing

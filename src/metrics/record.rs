@@ -157,6 +157,16 @@ pub enum StopReason {
     Internal(String),
 }
 
+impl std::fmt::Display for StopReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::StopCondition(what) => write!(f, "stop condition: {what}"),
+            Self::Signal(number) => write!(f, "signal {number}"),
+            Self::Internal(what) => f.write_str(what),
+        }
+    }
+}
+
 /// What the built-in target counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ServiceCounts {

@@ -2,6 +2,7 @@
 
 use super::url::TargetUrl;
 use crate::config::{At, Node, Problems, Read, Shape, Table, Value, read_text};
+use crate::event::AttemptOutcome;
 use crate::record;
 use crate::service::ServiceConfig;
 use crate::time::{Rate, Span};
@@ -150,6 +151,17 @@ impl Success {
     pub fn accepts(&self, status: u16) -> bool {
         self.status.iter().any(|set| set.contains(status))
     }
+
+    /// What a whole response is to the plan: its status, how long its attempt took, and whether its body holds what it must.
+    pub fn outcome(&self, status: u16, took: Span, body_ok: bool) -> AttemptOutcome {
+        if !self.accepts(status) {
+            AttemptOutcome::Status(status)
+        } else if !body_ok || self.within.is_some_and(|within| took > within) {
+            AttemptOutcome::Unexpected
+        } else {
+            AttemptOutcome::Success
+        }
+    }
 }
 
 /// Whether a pattern of `allow` names a host: exactly, by `*.suffix`, or by an address that it is or resolves to.
@@ -169,6 +181,22 @@ pub fn allows(pattern: &str, host: &str, address: Option<IpAddr>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn statuses_bodies_and_times_are_judged_in_that_order() {
+        let success = Success {
+            status: vec![StatusSet::Class(2), StatusSet::One(304)],
+            body_contains: Some("ok".into()),
+            within: Some(Span::from_millis(10)),
+        };
+        let outcome = |status, body_ok, millis| success.outcome(status, Span::from_millis(millis), body_ok);
+        assert_eq!(outcome(204, true, 10), AttemptOutcome::Success);
+        assert_eq!(outcome(304, true, 1), AttemptOutcome::Success);
+        assert_eq!(outcome(301, true, 1), AttemptOutcome::Status(301));
+        assert_eq!(outcome(503, false, 99), AttemptOutcome::Status(503));
+        assert_eq!(outcome(200, false, 1), AttemptOutcome::Unexpected);
+        assert_eq!(outcome(200, true, 11), AttemptOutcome::Unexpected);
+    }
 
     #[test]
     fn a_pattern_names_a_host_or_an_address() {

@@ -1,10 +1,23 @@
-//! Virtual time: the same machines as live, a scheduler in place of the clock, a model in place of the network.
+//! Virtual time: the same machines as live, a scheduler in place of the clock, a model in place of network and target.
+//!
+//! A run is a function of its plan and seed: one thread, one total order of events, counter-based draws, software floats. It
+//! reads no clock and does no IO.
 
+mod driver;
+mod flight;
+pub mod many;
 pub mod queue;
+mod trace;
+pub mod world;
+
+pub use driver::{Driver, Effort, Queues};
+pub use trace::{EventHash, EventList, Trace};
 
 use super::Observer;
 use crate::metrics::RunRecord;
 use crate::plan::Plan;
+use crate::service::ServiceConfig;
+use queue::{BucketQueue, HeapQueue};
 use std::sync::atomic::AtomicI32;
 
 /// Why a plan cannot be simulated.
@@ -21,11 +34,54 @@ pub enum SimError {
     },
 }
 
+/// What simulations run on.
+#[derive(Clone, Copy, Debug)]
+pub struct Buckets;
+
+impl Queues for Buckets {
+    type Wakes = BucketQueue<driver::Wake>;
+    type Steps = BucketQueue<world::Step>;
+}
+
+/// The reference that they are compared with.
+#[derive(Clone, Copy, Debug)]
+pub struct Heaps;
+
+impl Queues for Heaps {
+    type Wakes = HeapQueue<driver::Wake>;
+    type Steps = HeapQueue<world::Step>;
+}
+
 /// Simulates a plan with its seed. `signal` becomes the number of a signal when the run is to end early.
 ///
 /// # Errors
 /// A plan without a model of its target.
 pub fn run(plan: &Plan, observer: &mut dyn Observer, signal: &AtomicI32) -> Result<RunRecord, SimError> {
-    let _ = (observer, signal);
-    Err(SimError::NoModel { url: plan.name.clone() })
+    run_on::<Buckets, ()>(plan, observer, signal, ()).map(|(record, ..)| record)
+}
+
+/// [`run`], on queues of the caller's choice, with somebody who listens to every event; says what it took too.
+///
+/// # Errors
+/// A plan without a model of its target.
+pub fn run_on<Q: Queues, T: Trace>(
+    plan: &Plan,
+    observer: &mut dyn Observer,
+    signal: &AtomicI32,
+    trace: T,
+) -> Result<(RunRecord, Effort, T), SimError> {
+    Ok(Driver::<Q, T>::new(plan, model(plan)?, observer, trace).run(signal))
+}
+
+/// What stands in for a plan's target: the built-in one, or the model beside its URL.
+///
+/// # Errors
+/// A URL without a model.
+pub fn model(plan: &Plan) -> Result<&ServiceConfig, SimError> {
+    let target = &plan.target;
+    target
+        .service
+        .as_ref()
+        .or(target.model.as_ref())
+        .ok_or_else(|| SimError::NoModel { url: target.url.as_ref().map(|url| url.value.to_string()).unwrap_or_default() })
 }

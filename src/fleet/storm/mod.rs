@@ -65,7 +65,9 @@ impl<'a> Wire<'a> {
         while let Some(entry) = self.agenda.first_entry().filter(|e| e.key().0 <= end) {
             let now = entry.key().0;
             match entry.remove() {
-                Happening::Wake(token) => self.devices.wake(now, token, &mut self.out),
+                Happening::Wake(token) => {
+                    self.devices.wake(now, token, &mut self.out);
+                }
                 Happening::Answer { client, serial, outcome, hint } => {
                     if self.on_wire.get(&client) == Some(&serial) {
                         self.on_wire.remove(&client);

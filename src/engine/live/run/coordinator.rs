@@ -1,8 +1,7 @@
 //! The coordinator: moves the faults, gathers the windows, watches for reasons to stop, and ends the run.
 
-use super::faults::Faults;
+use super::RunError;
 use super::hearing::Hearing;
-use super::{RunError, preflight};
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::proxy::Proxy;
 use crate::engine::live::shard::{Control, Message, Shard};
@@ -11,9 +10,10 @@ use crate::engine::live::stop::{Answer, Checks};
 use crate::engine::live::target::TargetProcess;
 use crate::engine::live::timer::Timer;
 use crate::engine::live::transport::{Requests, WireCounts};
+use crate::engine::shared::{Faults, WINDOW, limits_reached};
 use crate::fault::{Phase, Timeline};
 use crate::gate::stop::Stops;
-use crate::metrics::{LimitReached, RunEvent, RunRecord, Series, StopReason, Totals};
+use crate::metrics::{RunEvent, RunRecord, Series, StopReason, Totals};
 use crate::plan::Plan;
 use crate::time::{Span, Timestamp};
 use std::future::Future;
@@ -86,7 +86,7 @@ impl Coordinator {
             timer,
             moments,
             faults: Faults::new(&parts.timeline),
-            stops: Stops::new(&parts.plan.stop_if, preflight::WINDOW, parts.plan.baseline()),
+            stops: Stops::new(&parts.plan.stop_if, WINDOW, parts.plan.baseline()),
             passed: vec![true; parts.plan.stop_if.len()],
             totals: Vec::new(),
             wires: WireCounts::default(),
@@ -102,7 +102,7 @@ impl Coordinator {
         self.start();
         let stopped = self.watch().await;
         if let Some(reason) = &stopped {
-            let reason = describe(reason);
+            let reason = reason.to_string();
             self.tell(&RunEvent::Stopping { reason });
         }
         self.finish(stopped).await
@@ -268,8 +268,13 @@ impl Coordinator {
             ..RunRecord::default()
         };
         let mut record = self.parts.series.finish(self.totals, rest);
-        let own = [("max_attempts", self.ceiling_holds), ("progress", unheard)];
-        let reached = limits_reached(&record, self.wires, own.into_iter().chain(self.parts.proxy.limits()));
+        let own = [
+            ("ephemeral ports", self.wires.out_of_ports),
+            ("file descriptors", self.wires.out_of_descriptors),
+            ("max_attempts", self.ceiling_holds),
+            ("progress", unheard),
+        ];
+        let reached = limits_reached(&record, own.into_iter().chain(self.parts.proxy.limits()));
         record.limits_reached.extend(reached);
         record
     }
@@ -303,45 +308,4 @@ impl Coordinator {
 
 async fn within<F: Future>(limit: Span, work: F) -> Option<F::Output> {
     tokio::time::timeout(limit.to_std(), work).await.ok()
-}
-
-fn describe(reason: &StopReason) -> String {
-    match reason {
-        StopReason::StopCondition(what) => format!("stop condition: {what}"),
-        StopReason::Signal(number) => format!("signal {number}"),
-        StopReason::Internal(what) => what.clone(),
-    }
-}
-
-/// Every bound that was reached, wherever it was counted.
-fn limits_reached(record: &RunRecord, wires: WireCounts, others: impl Iterator<Item = (&'static str, u64)>) -> Vec<LimitReached> {
-    let service = record.service.unwrap_or_default();
-    let here = [
-        ("outbox", record.windows.iter().map(|window| window.all.refused).sum()),
-        ("ephemeral ports", wires.out_of_ports),
-        ("file descriptors", wires.out_of_descriptors),
-        ("built-in target's accepts", service.accept_errors),
-        ("built-in target's requests in service", service.bound_reached),
-    ];
-    let reached = here.into_iter().chain(others).filter(|(_, count)| *count > 0);
-    reached.map(|(limit, count)| LimitReached { limit: limit.to_string(), count }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::metrics::{Counts, ServiceCounts, Window};
-
-    #[test]
-    fn every_bound_that_was_reached_is_named() {
-        let window = |refused| Window { all: Counts { refused, ..Counts::default() }, ..Window::default() };
-        let service = ServiceCounts { accept_errors: 3, bound_reached: 4, ..ServiceCounts::default() };
-        let record = RunRecord { windows: vec![window(1), window(1)], service: Some(service), ..RunRecord::default() };
-        let wires = WireCounts { out_of_ports: 5, ..WireCounts::default() };
-        let named = limits_reached(&record, wires, [("guard", 6), ("request head", 0)].into_iter());
-        let named: Vec<_> = named.iter().map(|reached| (reached.limit.as_str(), reached.count)).collect();
-        let target = ["built-in target's accepts", "built-in target's requests in service"];
-        assert_eq!(named, [("outbox", 2), ("ephemeral ports", 5), (target[0], 3), (target[1], 4), ("guard", 6)]);
-        assert!(limits_reached(&RunRecord::default(), WireCounts::default(), std::iter::empty()).is_empty());
-    }
 }

@@ -1,7 +1,6 @@
 //! A live run, from the first check to its record.
 
 mod coordinator;
-mod faults;
 mod hearing;
 mod preflight;
 
@@ -17,8 +16,6 @@ use crate::engine::Observer;
 use crate::metrics::RunRecord;
 use crate::plan::Plan;
 use std::path::PathBuf;
-
-pub use preflight::WINDOW;
 
 /// What a run is made from.
 pub struct RunSetup {

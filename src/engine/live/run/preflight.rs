@@ -13,20 +13,16 @@ use crate::engine::live::stop::Checks;
 use crate::engine::live::target::TargetProcess;
 use crate::engine::live::tls;
 use crate::engine::live::transport::Requests;
+use crate::engine::shared::{WINDOW, shared_state};
 use crate::fault::{Phase, Timeline};
-use crate::fleet::{Connections, Shared};
+use crate::fleet::Connections;
 use crate::load::Load;
 use crate::metrics::Series;
-use crate::pace::Pacer;
 use crate::plan::{Plan, Scheme};
-use crate::policy::Budget;
-use crate::policy::budget::Tier;
-use crate::time::{Rate, Span};
+use crate::time::Span;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// How long a window of the series is.
-pub const WINDOW: Span = Span::from_secs(1);
 /// How long connecting all clients may take.
 const WARM_UP_LIMIT: Span = Span::from_secs(60);
 
@@ -191,22 +187,6 @@ fn spawn_shards(
     shards.collect()
 }
 
-/// What the shards of a run share: by fleet its budget, and one ceiling for all.
-fn shared_state(plan: &Plan) -> Vec<Shared> {
-    let ceiling = plan.target.max_attempts.map(|rate| Arc::new(Pacer::new(rate, ceiling_burst(rate))));
-    let shared = plan.fleets.iter().map(|fleet| {
-        let budget = fleet.policy.budget.as_ref().filter(|budget| budget.value.tier == Tier::Fleet);
-        Shared { budget: budget.map(|budget| Arc::new(Budget::new(&budget.value))), ceiling: ceiling.clone() }
-    });
-    shared.collect()
-}
-
-/// How many attempts the ceiling lets through at once: what comes in a tenth of a second. An even pace alone would hold
-/// back random arrivals far below the ceiling.
-fn ceiling_burst(rate: Rate) -> u32 {
-    ((rate.get() / 10.0) as u32).max(1)
-}
-
 /// Waits until every shard has connected its clients; how many clients could not.
 async fn warm_up(shards: usize, messages: &mut mpsc::UnboundedReceiver<Message>) -> Result<usize, RunError> {
     let all = async {
@@ -228,21 +208,5 @@ async fn warm_up(shards: usize, messages: &mut mpsc::UnboundedReceiver<Message>)
             "its clients did not connect to the proxy, which is this process, within {WARM_UP_LIMIT}: \
              the machine is overloaded; free its cores, or use fewer clients"
         ))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::time::Timestamp;
-
-    #[test]
-    fn the_ceiling_lets_a_tenth_of_a_second_through_at_once() {
-        let at_once = |rate: f64| {
-            let rate = Rate::per_second(rate).unwrap();
-            let pacer = Pacer::new(rate, ceiling_burst(rate));
-            (0..10_000).filter(|_| pacer.take(Timestamp::ZERO)).count()
-        };
-        assert_eq!((at_once(400.0), at_once(5.0), at_once(0.1)), (40, 1, 1));
     }
 }

@@ -5,10 +5,11 @@
 //! its machine decides.
 
 use super::wakeups::Wakeups;
-use super::{Control, Message, ShardSetup, machines, recorder};
+use super::{Control, Message, ShardSetup, recorder, share_of};
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::timer::Timer;
 use crate::engine::live::transport::Transport;
+use crate::engine::shared::{fleet_number, machines};
 use crate::event::Event;
 use crate::fleet::on_grid;
 use crate::fleet::{Command, Devices, Gauges, Output};
@@ -47,7 +48,7 @@ impl Driver {
             clock: setup.clock.clone(),
             timer: Timer::new()?,
             transport,
-            machines: machines(setup),
+            machines: machines(&setup.plan, &setup.shared, |clients| share_of(clients, setup.index, setup.shards)),
             wakeups: Wakeups::default(),
             output: Output::default(),
             recorder: recorder(setup),
@@ -144,7 +145,7 @@ impl Driver {
     fn each_machine(&mut self, now: Timestamp, act: impl Fn(&mut Devices, Timestamp, &mut Output)) {
         for fleet in 0..self.machines.len() {
             act(&mut self.machines[fleet], now, &mut self.output);
-            self.carry_out(super::fleet_number(fleet));
+            self.carry_out(fleet_number(fleet));
         }
     }
 

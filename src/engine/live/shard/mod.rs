@@ -10,8 +10,9 @@ mod wakeups;
 use super::clock::{Clock, LiveClock};
 use super::proxy::Proxy;
 use super::transport::{FleetWires, Requests, Transport, WireCounts};
+use crate::engine::shared::fleet_number;
 use crate::fault::Phase;
-use crate::fleet::{Devices, Setup, Shared};
+use crate::fleet::Shared;
 use crate::metrics::{Recorder, Slice, Totals};
 use crate::plan::Plan;
 use crate::time::{Span, Timestamp};
@@ -173,29 +174,8 @@ fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
     fleets.collect()
 }
 
-fn machines(setup: &ShardSetup) -> Vec<Devices> {
-    let fleets = setup.plan.fleets.iter().zip(&setup.shared).enumerate().map(|(number, (fleet, shared))| {
-        Devices::new(Setup {
-            seed: setup.plan.seed,
-            fleet: fleet_number(number),
-            policy: fleet.policy.clone(),
-            config: fleet.config.clone(),
-            clients: share_of(fleet.config.clients, setup.index, setup.shards),
-            grain: setup.plan.timer_grain,
-            end: Timestamp::ZERO + setup.plan.length,
-            route_weights: Requests::weights(&setup.plan.target),
-            shared: shared.clone(),
-        })
-    });
-    fleets.collect()
-}
-
 fn recorder(setup: &ShardSetup) -> Recorder {
     Recorder::new(setup.plan.fleets.len(), &setup.phases, setup.window)
-}
-
-fn fleet_number(index: usize) -> u16 {
-    u16::try_from(index).expect("a plan has fewer fleets than that")
 }
 
 #[cfg(test)]

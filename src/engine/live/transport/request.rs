@@ -85,11 +85,6 @@ impl Requests {
         })
     }
 
-    /// The weights of the routes; one of 1 where the plan has none.
-    pub fn weights(target: &TargetConfig) -> Vec<f64> {
-        if target.routes.is_empty() { vec![1.0] } else { target.routes.iter().map(|route| route.weight).collect() }
-    }
-
     /// Sets the wall clock at the run's start, in milliseconds since 1970 UTC.
     pub fn start_at(&self, millis: i64) {
         self.start_millis.store(millis, std::sync::atomic::Ordering::Relaxed);

@@ -29,16 +29,6 @@ impl Answer {
     }
 }
 
-fn judge(expected: &Success, status: u16, contains: bool, took: Span) -> AttemptOutcome {
-    if !expected.accepts(status) {
-        AttemptOutcome::Status(status)
-    } else if !contains || expected.within.is_some_and(|within| took > within) {
-        AttemptOutcome::Unexpected
-    } else {
-        AttemptOutcome::Success
-    }
-}
-
 /// Sends the request, reads the whole response, judges it.
 pub async fn read(
     line: &mut Line,
@@ -66,7 +56,7 @@ pub async fn read(
         }
     }
     let contains = search.is_none_or(|search| search.found);
-    let outcome = judge(expected, status, contains, clock.now().since(sent));
+    let outcome = expected.outcome(status, clock.now().since(sent), contains);
     Ok(Answer { outcome, hint, reusable: true })
 }
 
@@ -107,23 +97,6 @@ impl<'a> Search<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::StatusSet;
-
-    #[test]
-    fn statuses_bodies_and_times_are_judged_in_that_order() {
-        let e = Success {
-            status: vec![StatusSet::Class(2), StatusSet::One(304)],
-            body_contains: Some("ok".into()),
-            within: Some(Span::from_millis(10)),
-        };
-        let judge = |e, status, contains, millis| judge(e, status, contains, Span::from_millis(millis));
-        assert_eq!(judge(&e, 204, true, 10), AttemptOutcome::Success);
-        assert_eq!(judge(&e, 304, true, 1), AttemptOutcome::Success);
-        assert_eq!(judge(&e, 301, true, 1), AttemptOutcome::Status(301));
-        assert_eq!(judge(&e, 503, false, 99), AttemptOutcome::Status(503));
-        assert_eq!(judge(&e, 200, false, 1), AttemptOutcome::Unexpected);
-        assert_eq!(judge(&e, 200, true, 11), AttemptOutcome::Unexpected);
-    }
 
     #[test]
     fn a_text_is_found_across_pieces() {

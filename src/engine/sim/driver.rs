@@ -1,0 +1,257 @@
+//! The loop of a simulated run: takes what happens next, from the clients' wake-ups or from the world behind them, and hands it
+//! to the machine that it is for. It keeps no rule of its own but the order: at one moment the world comes first, so that an
+//! answer that is here is heard, as the live driver hears it.
+
+use super::queue::Queue;
+use super::trace::Trace;
+use super::world::{Completion, Happened, Step, World};
+use crate::engine::Observer;
+use crate::engine::shared::{Faults, WINDOW, limits_reached, machines, shared_state};
+use crate::fault::Phase;
+use crate::fleet::{Command, Devices, Output, Token};
+use crate::gate::Stops;
+use crate::metrics::{Recorder, RunEvent, RunRecord, Series, ServiceCounts, StopReason};
+use crate::plan::Plan;
+use crate::service::ServiceConfig;
+use crate::time::Timestamp;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// A wake-up that a machine asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wake {
+    fleet: u16,
+    token: Token,
+}
+
+/// The queues that a run is driven by. Which they are changes how fast it is, and nothing else.
+pub trait Queues {
+    /// For the clients' wake-ups.
+    type Wakes: Queue<Wake> + Default;
+    /// For the world's steps.
+    type Steps: Queue<Step> + Default;
+}
+
+/// What a run took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Things that happened: wake-ups and steps that were still wanted when they came.
+    pub live_events: u64,
+    /// Wake-ups and steps that had become pointless: mostly the timeouts of attempts that were answered.
+    pub stale_events: u64,
+}
+
+/// A run in virtual time.
+pub struct Driver<'a, Q: Queues, T> {
+    plan: &'a Plan,
+    world: World<Q::Steps>,
+    wakes: Q::Wakes,
+    machines: Vec<Devices>,
+    output: Output,
+    recorder: Recorder,
+    series: Series,
+    phases: Vec<Phase>,
+    faults: Faults,
+    stops: Stops,
+    /// The window that is open.
+    open: usize,
+    end: Timestamp,
+    observer: &'a mut dyn Observer,
+    trace: T,
+    effort: Effort,
+}
+
+impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
+    /// A run that has not begun.
+    pub fn new(plan: &'a Plan, service: &ServiceConfig, observer: &'a mut dyn Observer, trace: T) -> Self {
+        let world = World::new(plan, service);
+        let phases = world.timeline().phases(plan.length);
+        Self {
+            wakes: Q::Wakes::default(),
+            machines: machines(plan, &shared_state(plan), |clients| 0..clients),
+            output: Output::default(),
+            recorder: Recorder::new(plan.fleets.len(), &phases, WINDOW),
+            series: Series::new(1, plan.fleets.len(), &phases, WINDOW),
+            phases,
+            faults: Faults::new(world.timeline()),
+            stops: Stops::new(&plan.stop_if, WINDOW, plan.baseline()),
+            open: 0,
+            end: Timestamp::ZERO + plan.length,
+            world,
+            plan,
+            observer,
+            trace,
+            effort: Effort::default(),
+        }
+    }
+
+    /// Runs to the end of the plan, to a stop condition, or until there is a signal.
+    pub fn run(mut self, signal: &AtomicI32) -> (RunRecord, Effort, T) {
+        self.tell(Timestamp::ZERO, &RunEvent::Started);
+        self.enter_phase(Timestamp::ZERO);
+        self.each_machine(Timestamp::ZERO, Devices::start);
+        let stopped = self.work(signal);
+        if let Some(reason) = &stopped {
+            self.tell(self.end, &RunEvent::Stopping { reason: reason.to_string() });
+        }
+        self.finish(stopped)
+    }
+
+    /// Everything that happens before the end.
+    fn work(&mut self, signal: &AtomicI32) -> Option<StopReason> {
+        loop {
+            let (of_world, of_clients) = (self.world.next_at(), self.wakes.next_at());
+            let next = of_world.min(of_clients);
+            while self.window_end() <= next && self.window_end() < self.end {
+                if let Some(stop) = self.close_window(signal) {
+                    return Some(stop);
+                }
+            }
+            if next >= self.end {
+                return None;
+            }
+            if of_world <= of_clients {
+                self.step(next);
+            } else if let Some((now, wake)) = self.wakes.pop() {
+                let lived = self.machines[usize::from(wake.fleet)].wake(now, wake.token, &mut self.output);
+                self.count(lived);
+                self.carry_out(now, wake.fleet);
+            }
+        }
+    }
+
+    /// One step of the world.
+    fn step(&mut self, now: Timestamp) {
+        let happened = self.world.advance();
+        self.count(happened != Happened::Stale);
+        match happened {
+            Happened::Stale | Happened::Inside => {}
+            Happened::Turned => self.turned(now),
+            Happened::Ended(Completion { fleet, client, outcome, hint }) => {
+                self.machines[usize::from(fleet)].ended(now, client, outcome, hint, &mut self.output);
+                self.carry_out(now, fleet);
+            }
+        }
+    }
+
+    fn count(&mut self, lived: bool) {
+        self.effort.live_events += u64::from(lived);
+        self.effort.stale_events += u64::from(!lived);
+    }
+
+    fn turned(&mut self, now: Timestamp) {
+        let world = &self.world;
+        let events = self.faults.turn(world.timeline(), now, now, |step| world.touched(step));
+        events.iter().for_each(|event| self.tell(now, event));
+        self.enter_phase(now);
+    }
+
+    fn enter_phase(&mut self, now: Timestamp) {
+        let phase = self.phases.iter().find(|phase| phase.from == now).map(|phase| phase.name.clone());
+        if let Some(phase) = phase {
+            self.tell(now, &RunEvent::PhaseStarted { phase });
+        }
+    }
+
+    fn each_machine(&mut self, now: Timestamp, act: impl Fn(&mut Devices, Timestamp, &mut Output)) {
+        for fleet in 0..self.machines.len() {
+            act(&mut self.machines[fleet], now, &mut self.output);
+            self.carry_out(now, crate::engine::shared::fleet_number(fleet));
+        }
+    }
+
+    fn carry_out(&mut self, now: Timestamp, fleet: u16) {
+        for event in self.output.events.drain(..) {
+            self.recorder.record(&event);
+            self.trace.event(&event);
+        }
+        for command in self.output.commands.drain(..) {
+            match command {
+                Command::Send(send) => self.world.send(now, &send),
+                Command::Cancel { client } => self.world.cancel(now, fleet, client),
+                Command::Wake { at, token } => self.wakes.push(at, Wake { fleet, token }),
+            }
+        }
+    }
+
+    fn window_end(&self) -> Timestamp {
+        Timestamp::ZERO + WINDOW.times(self.open as u64 + 1)
+    }
+
+    /// Closes the open window. Returns why the run ends with it, if it does.
+    fn close_window(&mut self, signal: &AtomicI32) -> Option<StopReason> {
+        let at = self.window_end();
+        let gauges: Vec<_> = self.machines.iter().map(|machine| machine.gauges(at)).collect();
+        self.hand_in(&gauges);
+        let mut stop = None;
+        while let Some(window) = self.series.complete() {
+            let phase = self.phases.iter().rfind(|phase| phase.from <= window.start);
+            self.observer.window(window, phase.map_or("", |phase| &phase.name));
+            stop = stop.or_else(|| self.stops.window(window)).filter(|_| at < self.end);
+        }
+        let signal = signal.load(Ordering::Relaxed);
+        let stop = if signal == 0 { stop.map(StopReason::StopCondition) } else { Some(StopReason::Signal(signal)) };
+        if stop.is_some() {
+            self.end = at;
+        }
+        stop
+    }
+
+    fn hand_in(&mut self, gauges: &[crate::fleet::Gauges]) {
+        let slice = self.recorder.close_window(self.open, gauges);
+        self.series.merge(slice);
+        self.open += 1;
+    }
+
+    /// Ends what still acts and gathers what there is.
+    fn finish(mut self, stopped: Option<StopReason>) -> (RunRecord, Effort, T) {
+        let end = self.end;
+        let world = &self.world;
+        let events = self.faults.end_all(world.timeline(), end, |step| world.touched(step));
+        events.iter().for_each(|event| self.tell(end, event));
+        // The last window shows what was held; stopping makes it unresolved.
+        let gauges: Vec<_> = self.machines.iter().map(|machine| machine.gauges(end)).collect();
+        self.each_machine(end, Devices::stop);
+        if self.window_end() < end + WINDOW {
+            self.hand_in(&gauges);
+            while let Some(window) = self.series.complete() {
+                let phase = self.phases.iter().rfind(|phase| phase.from <= window.start);
+                self.observer.window(window, phase.map_or("", |phase| &phase.name));
+            }
+        }
+        self.tell(end, &RunEvent::Ended);
+        let world = &self.world;
+        let rest = RunRecord {
+            fleets: self.plan.fleets.iter().map(|fleet| fleet.name.clone()).collect(),
+            faults: self.faults.records(world.timeline(), |step| world.touched(step)),
+            ended: end,
+            length: self.plan.length,
+            stopped,
+            cleanup_confirmed: true,
+            service: Some(service_counts(&world.counts())),
+            ..RunRecord::default()
+        };
+        let holds = self.machines.iter().map(Devices::ceiling_holds).sum();
+        let mut record = self.series.finish(vec![self.recorder.finish()], rest);
+        let reached = limits_reached(&record, [("max_attempts", holds)]);
+        record.limits_reached.extend(reached);
+        (record, self.effort, self.trace)
+    }
+
+    fn tell(&mut self, at: Timestamp, event: &RunEvent) {
+        self.observer.event(at, event);
+    }
+}
+
+fn service_counts(counts: &crate::service::Counts) -> ServiceCounts {
+    ServiceCounts {
+        arrived: counts.arrived,
+        served: counts.served,
+        limited: counts.limited,
+        queue_full: counts.queue_full,
+        bound_reached: counts.bound_reached,
+        accept_errors: 0,
+        cancelled: counts.cancelled,
+        useful_seconds: counts.useful.as_secs_f64(),
+        wasted_seconds: counts.wasted.as_secs_f64(),
+    }
+}

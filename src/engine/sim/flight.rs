@@ -1,0 +1,197 @@
+//! Attempts on their way: where each is, and what it needs to go on. One slot for each that is under way, reused.
+
+use crate::event::AttemptOutcome;
+use crate::fault::{Active, Request};
+use crate::fleet::Send;
+use crate::rng::Stream;
+use crate::time::{Span, Timestamp};
+
+/// No flight.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Names a flight. One that has ended is told apart from the next in its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FlightId {
+    pub(super) slot: u32,
+    pub(super) generation: u32,
+}
+
+impl FlightId {
+    /// As the service knows it.
+    pub(super) const fn number(self) -> u64 {
+        (self.generation as u64) << 32 | self.slot as u64
+    }
+
+    /// Back from that.
+    pub(super) const fn from_number(number: u64) -> Self {
+        Self { slot: number as u32, generation: (number >> 32) as u32 }
+    }
+}
+
+/// Where an attempt is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its slot is free.
+    Free,
+    /// Its client opens a connection.
+    Connecting,
+    /// On its way to the proxy.
+    ToProxy,
+    /// At the proxy, which holds it up; then it carries the fate out.
+    AtProxy(Onward),
+    /// At the proxy, until the step that took it ends.
+    Taken { step: u32 },
+    /// On its way to the target, or there, or its answer on the way back to the proxy.
+    Upstream,
+    /// Lost to its client, who does not know: nothing more will come.
+    Silent,
+    /// Its end is on the way to its client.
+    ToClient,
+}
+
+/// What the proxy does with an attempt once its delay is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Onward {
+    Forward,
+    Answer(Reply),
+    Reset,
+}
+
+/// An answer as its client judges it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) retry_after: Option<Span>,
+    /// Whether the body holds what the plan wants of it.
+    pub(super) contains: bool,
+}
+
+/// What is on its way to a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Message {
+    Reply(Reply),
+    Broken(AttemptOutcome),
+}
+
+/// What a fault holds back, and what has met it.
+#[derive(Clone, Debug)]
+pub(super) struct Hold {
+    /// The steps that hold it; it goes on when none of them acts any more.
+    pub(super) by: Vec<usize>,
+    /// What was due meanwhile.
+    pub(super) due: Option<super::world::What>,
+    /// The snapshot of its first judgement.
+    pub(super) judged: Option<Active>,
+}
+
+/// An attempt under way.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) stage: Stage,
+    pub(super) fleet: u16,
+    /// Whether its client has given it up.
+    pub(super) abandoned: bool,
+    /// The client's place in its fleet's links.
+    pub(super) client: u32,
+    generation: u32,
+    pub(super) attempt: u32,
+    pub(super) idempotency_key: u128,
+    pub(super) sent: Timestamp,
+    /// When it reaches the proxy, or reached it.
+    pub(super) at_proxy: Timestamp,
+    pub(super) draws: Stream,
+    /// What is on its way back: from the target to the proxy, then to its client.
+    pub(super) message: Message,
+    pub(super) hold: Option<Box<Hold>>,
+    next_free: u32,
+}
+
+impl Flight {
+    /// As faults see it.
+    pub(super) fn request(&self) -> Request {
+        Request::ours(self.fleet, self.idempotency_key, self.attempt)
+    }
+
+    /// What the proxy has of it, as a fault that begins sees the connection: none before the request has come and
+    /// after it was answered or lost.
+    pub(super) fn in_flight(&self) -> Option<Request> {
+        match self.stage {
+            Stage::AtProxy(_) | Stage::Taken { .. } | Stage::Upstream => Some(self.request()),
+            Stage::Free | Stage::Connecting | Stage::ToProxy | Stage::Silent | Stage::ToClient => None,
+        }
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.hold.as_ref().is_some_and(|hold| !hold.by.is_empty())
+    }
+}
+
+/// The flights of a run.
+#[derive(Debug)]
+pub(super) struct Flights {
+    slots: Vec<Flight>,
+    free: u32,
+}
+
+impl Flights {
+    pub(super) const fn new() -> Self {
+        Self { slots: Vec::new(), free: NONE }
+    }
+
+    /// Takes an attempt in.
+    pub(super) fn begin(&mut self, now: Timestamp, client: u32, send: &Send, draws: Stream) -> FlightId {
+        let flight = Flight {
+            stage: Stage::Connecting,
+            fleet: send.operation.fleet,
+            abandoned: false,
+            client,
+            generation: 0,
+            attempt: send.attempt,
+            idempotency_key: send.idempotency_key,
+            sent: now,
+            at_proxy: Timestamp::NEVER,
+            draws,
+            message: Message::Broken(AttemptOutcome::Reset),
+            hold: None,
+            next_free: NONE,
+        };
+        if self.free == NONE {
+            let slot = u32::try_from(self.slots.len()).expect("a client has one attempt under way, and there are fewer clients");
+            self.slots.push(flight);
+            return FlightId { slot, generation: 0 };
+        }
+        let slot = self.free;
+        let old = &mut self.slots[slot as usize];
+        let generation = old.generation;
+        self.free = old.next_free;
+        *old = Flight { generation, ..flight };
+        FlightId { slot, generation }
+    }
+
+    /// The flight of a name, unless it has ended.
+    pub(super) fn get(&mut self, id: FlightId) -> Option<&mut Flight> {
+        self.slots.get_mut(id.slot as usize).filter(|flight| flight.generation == id.generation && flight.stage != Stage::Free)
+    }
+
+    /// The name of what is in a slot.
+    pub(super) fn id(&self, slot: u32) -> FlightId {
+        FlightId { slot, generation: self.slots[slot as usize].generation }
+    }
+
+    /// Frees a slot.
+    pub(super) fn end(&mut self, id: FlightId) {
+        let free = self.free;
+        let flight = &mut self.slots[id.slot as usize];
+        flight.stage = Stage::Free;
+        flight.hold = None;
+        flight.generation = flight.generation.wrapping_add(1);
+        flight.next_free = free;
+        self.free = id.slot;
+    }
+
+    /// The names of all that are under way, in the order of their slots.
+    pub(super) fn all(&self) -> Vec<FlightId> {
+        let live = self.slots.iter().enumerate().filter(|(_, flight)| flight.stage != Stage::Free);
+        live.map(|(slot, flight)| FlightId { slot: slot as u32, generation: flight.generation }).collect()
+    }
+}

@@ -1,0 +1,531 @@
+//! What lies behind the clients in a simulated run: connections, the network, the proxy, the target.
+//!
+//! It stands where the live engine has its transport: attempts go in, completions come out. The fate of a request is the
+//! fault timeline's, asked at the moment when the request reaches the proxy and with the request's own dice, as the live proxy asks it; a
+//! fault that begins or ends strikes, holds and releases what is under way by the rules that stand in `fault`. The target
+//! is the service machine. Each message takes its hop, drawn for its attempt; so what one attempt meets does not hang on another's.
+//!
+//! At one moment the timeline changes first, then what was asked for first happens first.
+
+use super::flight::{Flight, FlightId, Flights, Hold, Message, NONE, Onward, Reply, Stage};
+use super::queue::Queue;
+use crate::event::AttemptOutcome;
+use crate::fault::{Active, Fate, Strike, Timeline};
+use crate::fleet::{Connections, Send};
+use crate::network::Network;
+use crate::plan::{Plan, Success};
+use crate::rng::{Key, Purpose, Stream};
+use crate::service::{Answer, Arrival, Counts, RequestKey, Service, ServiceConfig};
+use crate::time::{Span, Timestamp};
+
+/// An attempt that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Of which fleet.
+    pub fleet: u16,
+    /// Of which client.
+    pub client: u32,
+    /// How it ended.
+    pub outcome: AttemptOutcome,
+    /// What the server asked for.
+    pub hint: Option<Span>,
+}
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happened {
+    /// Nothing: what it was for has gone.
+    Stale,
+    /// Something on the way.
+    Inside,
+    /// The timeline changed.
+    Turned,
+    /// An attempt ended.
+    Ended(Completion),
+}
+
+/// What a step is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// A connection is open, or refused.
+    Connected,
+    /// A request reaches the proxy.
+    AtProxy,
+    /// The proxy's delay is over.
+    Onward,
+    /// A request reaches the target.
+    AtTarget,
+    /// The target has something to do.
+    Service,
+    /// An answer reaches the proxy.
+    Answered,
+    /// The end of an attempt reaches its client.
+    Deliver,
+    /// The proxy hears that a client has gone.
+    Gone,
+    /// The target hears that a client has gone.
+    CancelAtTarget,
+}
+
+/// What happens in the world at a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    what: What,
+    flight: FlightId,
+}
+
+const NOBODY: FlightId = FlightId { slot: NONE, generation: 0 };
+
+/// The connection of one client.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    /// Its attempt under way.
+    flight: u32,
+    /// Whether it is open.
+    connected: bool,
+    /// Whether the proxy has opened its part to the target.
+    upstream: bool,
+}
+
+#[derive(Debug)]
+struct Links {
+    connections: Connections,
+    links: Vec<Link>,
+}
+
+/// The far side of the clients of a run.
+#[derive(Debug)]
+pub struct World<Q> {
+    seed: u64,
+    network: Network,
+    success: Success,
+    fleets: Vec<Links>,
+    flights: Flights,
+    queue: Q,
+    timeline: Timeline,
+    active: Active,
+    /// The moments at which the timeline changes that have not come; the next one last.
+    changes: Vec<Timestamp>,
+    touched: Vec<u64>,
+    service: Service,
+    answers: Vec<Answer>,
+    /// For when the target's next step is asked for.
+    service_due: Timestamp,
+}
+
+impl<Q: Queue<Step> + Default> World<Q> {
+    /// The world of a plan at its start: every client that keeps its connection has it open, as after a live warm-up.
+    pub fn new(plan: &Plan, service: &ServiceConfig) -> Self {
+        let timeline = Timeline::new(plan.timeline.clone(), plan.seed);
+        let fleets = plan.fleets.iter().map(|fleet| {
+            let connections = fleet.config.connections;
+            let link = Link { flight: NONE, connected: connections == Connections::KeepAlive, upstream: false };
+            Links { connections, links: vec![link; fleet.config.clients as usize] }
+        });
+        Self {
+            seed: plan.seed,
+            network: plan.network.clone(),
+            success: plan.target.success.clone(),
+            fleets: fleets.collect(),
+            flights: Flights::new(),
+            queue: Q::default(),
+            active: timeline.nothing(),
+            changes: timeline.changes().into_iter().rev().collect(),
+            touched: vec![0; timeline.steps().len()],
+            timeline,
+            service: Service::new(service),
+            answers: Vec::new(),
+            service_due: Timestamp::NEVER,
+        }
+    }
+
+    /// Puts an attempt on the wire of its client. A client has one attempt on the wire at a time.
+    pub fn send(&mut self, now: Timestamp, send: &Send) {
+        let fleet = send.operation.fleet;
+        let draws = self.draws(send);
+        let id = self.flights.begin(now, send.client, send, draws);
+        let link = &mut self.fleets[usize::from(fleet)].links[send.client as usize];
+        link.flight = id.slot;
+        if link.connected {
+            self.to_proxy(id, now);
+        } else {
+            let flight = self.flights.get(id).expect("it has just begun");
+            let at = now + self.network.connect(&mut flight.draws);
+            self.ask(at, What::Connected, id);
+        }
+    }
+
+    /// The client has given its attempt up, and closes its connection.
+    pub fn cancel(&mut self, now: Timestamp, fleet: u16, client: u32) {
+        let link = &mut self.fleets[usize::from(fleet)].links[client as usize];
+        let slot = std::mem::replace(&mut link.flight, NONE);
+        (link.connected, link.upstream) = (false, false);
+        if slot == NONE {
+            return;
+        }
+        let id = self.flights.id(slot);
+        let Some(flight) = self.flights.get(id) else { return };
+        flight.abandoned = true;
+        // What was sent before comes before.
+        let sent_before = if flight.stage == Stage::Connecting { now } else { flight.at_proxy };
+        let at = (now + self.network.client_hop(&mut flight.draws)).max(sent_before);
+        self.ask(at, What::Gone, id);
+    }
+
+    /// When something happens next; [`Timestamp::NEVER`] where nothing does.
+    pub fn next_at(&mut self) -> Timestamp {
+        self.queue.next_at().min(self.changes.last().copied().unwrap_or(Timestamp::NEVER))
+    }
+
+    /// Lets what happens at [`World::next_at`] happen: one step of it.
+    pub fn advance(&mut self) -> Happened {
+        if let Some(&change) = self.changes.last()
+            && change <= self.queue.next_at()
+        {
+            self.changes.pop();
+            self.turn(change);
+            return Happened::Turned;
+        }
+        let Some((now, Step { what, flight: id })) = self.queue.pop() else { return Happened::Stale };
+        match what {
+            What::Service => return self.serve(now),
+            What::CancelAtTarget => {
+                self.service.cancel(now, id.number(), &mut self.answers);
+                return self.heard_of_target();
+            }
+            _ => {}
+        }
+        let Some(flight) = self.flights.get(id) else { return Happened::Stale };
+        match (what, flight.stage) {
+            (What::Connected, Stage::Connecting) => return self.connected(id, now),
+            (What::AtProxy, Stage::ToProxy) => self.at_proxy(id, now),
+            (What::Onward, Stage::AtProxy(onward)) => self.onward(id, onward, now),
+            (What::AtTarget, Stage::Upstream | Stage::Silent) => return self.at_target(id, now),
+            (What::Answered, Stage::Upstream) => self.answered(id, now),
+            (What::Deliver, Stage::ToClient) => return self.deliver(id, now),
+            (What::Gone, _) => self.gone(id, now),
+            _ => return Happened::Stale,
+        }
+        Happened::Inside
+    }
+
+    /// The faults of the run.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// Which of them act.
+    pub fn active(&self) -> &Active {
+        &self.active
+    }
+
+    /// How many requests and connections a step of the timeline has touched.
+    pub fn touched(&self, step: usize) -> u64 {
+        self.touched[step]
+    }
+
+    /// What the target counted.
+    pub fn counts(&self) -> Counts {
+        self.service.counts()
+    }
+
+    fn draws(&self, send: &Send) -> Stream {
+        let operation = send.operation;
+        let (fleet, client) = (u32::from(operation.fleet), operation.client);
+        Key { seed: self.seed, fleet, client, operation: operation.number, attempt: send.attempt }.stream(Purpose::Network)
+    }
+
+    fn ask(&mut self, at: Timestamp, what: What, flight: FlightId) {
+        self.queue.push(at, Step { what, flight });
+    }
+
+    fn flight(&mut self, id: FlightId) -> &mut Flight {
+        self.flights.get(id).expect("asked for while it is under way")
+    }
+
+    fn link(&mut self, id: FlightId) -> Option<&mut Link> {
+        let flight = self.flights.get(id)?;
+        let (fleet, client) = (usize::from(flight.fleet), flight.client as usize);
+        // A client that gave it up may have opened another connection since.
+        (!flight.abandoned).then(|| &mut self.fleets[fleet].links[client])
+    }
+
+    /// A message leaves the proxy, or reaches it, one hop away from the client.
+    fn client_hop(&mut self, id: FlightId) -> Span {
+        let flight = self.flights.get(id).expect("asked for while it is under way");
+        self.network.client_hop(&mut flight.draws)
+    }
+
+    fn upstream_hop(&mut self, id: FlightId) -> Span {
+        let flight = self.flights.get(id).expect("asked for while it is under way");
+        self.network.upstream_hop(&mut flight.draws)
+    }
+
+    fn to_proxy(&mut self, id: FlightId, now: Timestamp) {
+        let at = now + self.client_hop(id);
+        let flight = self.flight(id);
+        (flight.stage, flight.at_proxy) = (Stage::ToProxy, at);
+        self.ask(at, What::AtProxy, id);
+    }
+
+    fn connected(&mut self, id: FlightId, now: Timestamp) -> Happened {
+        let flight = self.flight(id);
+        if flight.abandoned {
+            // Its client closes what has just opened.
+            return Happened::Stale;
+        }
+        let fleet = flight.fleet;
+        let refusing: Vec<usize> = self.active.refusing(fleet).collect();
+        if !refusing.is_empty() {
+            refusing.iter().for_each(|&step| self.touched[step] += 1);
+            let flight = self.flight(id);
+            (flight.stage, flight.message) = (Stage::ToClient, Message::Broken(AttemptOutcome::Connect));
+            return self.deliver(id, now);
+        }
+        if let Some(link) = self.link(id) {
+            (link.connected, link.upstream) = (true, false);
+        }
+        self.to_proxy(id, now);
+        Happened::Inside
+    }
+
+    fn at_proxy(&mut self, id: FlightId, now: Timestamp) {
+        let flight = self.flights.get(id).expect("asked for while it is under way");
+        if self.network.resets(&mut flight.draws) {
+            return self.reset(id, now);
+        }
+        let judgement = self.active.judge(&flight.request(), now);
+        judgement.touched.iter().for_each(|&step| self.touched[step] += 1);
+        self.meet(id, judgement.fate, now);
+    }
+
+    /// Carries out a fate.
+    fn meet(&mut self, id: FlightId, fate: Fate, now: Timestamp) {
+        let (onward, delay) = match fate {
+            Fate::Forward { delay } => (Onward::Forward, delay),
+            Fate::Reset { delay } => (Onward::Reset, delay),
+            Fate::Answer { delay, status, retry_after, body } => {
+                let contains = self.success.body_contains.as_deref().is_none_or(|text| body.contains(text));
+                (Onward::Answer(Reply { status, retry_after, contains }), delay)
+            }
+            Fate::Swallow { release: false, .. } => {
+                self.flight(id).stage = Stage::Silent;
+                return;
+            }
+            Fate::Swallow { step, release: true } => {
+                let judged = Some(self.active.clone());
+                let flight = self.flight(id);
+                let hold = flight.hold.get_or_insert_with(|| Box::new(Hold { by: Vec::new(), due: None, judged: None }));
+                hold.by.push(step);
+                hold.judged = hold.judged.take().or(judged);
+                flight.stage = Stage::Taken { step: u32::try_from(step).expect("a plan has fewer steps than that") };
+                return;
+            }
+        };
+        self.flight(id).stage = Stage::AtProxy(onward);
+        if delay.is_zero() { self.onward(id, onward, now) } else { self.ask(now + delay, What::Onward, id) }
+    }
+
+    fn onward(&mut self, id: FlightId, onward: Onward, now: Timestamp) {
+        if self.is_held(id, What::Onward) {
+            return;
+        }
+        match onward {
+            Onward::Forward => self.forward(id, now),
+            Onward::Answer(reply) => self.to_client(id, Message::Reply(reply), now),
+            Onward::Reset => self.reset(id, now),
+        }
+    }
+
+    /// Whether a fault holds it back; what is due then waits with it.
+    fn is_held(&mut self, id: FlightId, due: What) -> bool {
+        let flight = self.flight(id);
+        let held = flight.is_held();
+        if let Some(hold) = flight.hold.as_mut().filter(|_| held) {
+            hold.due = Some(due);
+        }
+        held
+    }
+
+    fn forward(&mut self, id: FlightId, now: Timestamp) {
+        let open = self.link(id).is_some_and(|link| std::mem::replace(&mut link.upstream, true));
+        let flight = self.flights.get(id).expect("asked for while it is under way");
+        flight.stage = Stage::Upstream;
+        let connect = if open { Span::ZERO } else { self.network.connect_upstream(&mut flight.draws) };
+        let at = now + connect + self.network.upstream_hop(&mut flight.draws);
+        self.ask(at, What::AtTarget, id);
+    }
+
+    fn at_target(&mut self, id: FlightId, now: Timestamp) -> Happened {
+        let seed = self.seed;
+        let flight = self.flight(id);
+        let key = RequestKey::Ours { idempotency_key: flight.idempotency_key, attempt: flight.attempt }.key(seed);
+        self.service.arrive(now, Arrival { id: id.number(), key }, &mut self.answers);
+        self.heard_of_target()
+    }
+
+    fn serve(&mut self, now: Timestamp) -> Happened {
+        if now != self.service_due {
+            return Happened::Stale;
+        }
+        self.service_due = Timestamp::NEVER;
+        self.service.advance(now, &mut self.answers);
+        self.heard_of_target()
+    }
+
+    /// Sends what the target said back, and asks for its next moment.
+    fn heard_of_target(&mut self) -> Happened {
+        let mut answers = std::mem::take(&mut self.answers);
+        for Answer { id, at, status, retry_after } in answers.drain(..) {
+            let id = FlightId::from_number(id);
+            let Some(flight) = self.flights.get(id) else { continue };
+            flight.message = Message::Reply(Reply { status, retry_after, contains: true });
+            let at = at + self.network.upstream_hop(&mut flight.draws);
+            self.ask(at, What::Answered, id);
+        }
+        self.answers = answers;
+        let due = self.service.due().unwrap_or(Timestamp::NEVER);
+        if due < self.service_due {
+            self.service_due = due;
+            self.ask(due, What::Service, NOBODY);
+        }
+        Happened::Inside
+    }
+
+    fn answered(&mut self, id: FlightId, now: Timestamp) {
+        if !self.is_held(id, What::Answered) {
+            let message = self.flight(id).message;
+            self.to_client(id, message, now);
+        }
+    }
+
+    fn to_client(&mut self, id: FlightId, message: Message, now: Timestamp) {
+        let at = now + self.client_hop(id);
+        let flight = self.flight(id);
+        (flight.stage, flight.message) = (Stage::ToClient, message);
+        self.ask(at, What::Deliver, id);
+    }
+
+    fn deliver(&mut self, id: FlightId, now: Timestamp) -> Happened {
+        let flight = self.flight(id);
+        let (fleet, client, message, sent) = (flight.fleet, flight.client, flight.message, flight.sent);
+        let abandoned = flight.abandoned;
+        self.flights.end(id);
+        if abandoned {
+            return Happened::Stale;
+        }
+        let Links { connections, links } = &mut self.fleets[usize::from(fleet)];
+        let link = &mut links[client as usize];
+        link.flight = NONE;
+        if *connections == Connections::PerAttempt {
+            (link.connected, link.upstream) = (false, false);
+        }
+        let (outcome, hint) = match message {
+            Message::Broken(outcome) => (outcome, None),
+            Message::Reply(Reply { status, retry_after, contains }) => {
+                // A header says whole seconds.
+                let hint = retry_after.map(|hint| Span::from_secs(hint.as_secs_up()));
+                (self.success.outcome(status, now.since(sent), contains), hint)
+            }
+        };
+        Happened::Ended(Completion { fleet, client, outcome, hint })
+    }
+
+    /// Ends a connection with a reset; the attempt on it ends so.
+    fn reset(&mut self, id: FlightId, now: Timestamp) {
+        if let Some(link) = self.link(id) {
+            (link.connected, link.upstream) = (false, false);
+        }
+        self.leave_target(id, now);
+        self.to_client(id, Message::Broken(AttemptOutcome::Reset), now);
+    }
+
+    /// The proxy drops its connection to the target, if a request is on it.
+    fn leave_target(&mut self, id: FlightId, now: Timestamp) {
+        if matches!(self.flight(id).stage, Stage::Upstream | Stage::Silent) {
+            let at = now + self.upstream_hop(id);
+            self.ask(at, What::CancelAtTarget, id);
+        }
+    }
+
+    fn gone(&mut self, id: FlightId, now: Timestamp) {
+        self.leave_target(id, now);
+        self.flights.end(id);
+    }
+
+    /// The timeline changes: what begins strikes what is there, what ends lets go.
+    fn turn(&mut self, now: Timestamp) {
+        let before = std::mem::replace(&mut self.active, self.timeline.active(now));
+        for id in self.flights.all() {
+            self.strike(id, &before, now);
+        }
+        self.strike_idle(&before);
+        for id in self.flights.all() {
+            self.release(id, now);
+        }
+    }
+
+    fn strike(&mut self, id: FlightId, before: &Active, now: Timestamp) {
+        let flight = self.flight(id);
+        let (fleet, in_flight) = (flight.fleet, flight.in_flight());
+        let stage = flight.stage;
+        if stage == Stage::Connecting {
+            return;
+        }
+        let Some((step, strike)) = self.active.onset(before, fleet, in_flight.as_ref()) else { return };
+        self.touched[step] += 1;
+        match strike {
+            // Its answer has left; only the connection dies.
+            Strike::Reset if stage == Stage::ToClient => {
+                if let Some(link) = self.link(id) {
+                    (link.connected, link.upstream) = (false, false);
+                }
+            }
+            Strike::Reset => self.reset(id, now),
+            Strike::Swallow { release: false } => {
+                let flight = self.flight(id);
+                (flight.stage, flight.hold) = (Stage::Silent, None);
+            }
+            Strike::Swallow { release: true } => {
+                let flight = self.flight(id);
+                let hold = flight.hold.get_or_insert_with(|| Box::new(Hold { by: Vec::new(), due: None, judged: None }));
+                hold.by.push(step);
+            }
+        }
+    }
+
+    /// Strikes the connections that nothing is on.
+    fn strike_idle(&mut self, before: &Active) {
+        for (number, fleet) in self.fleets.iter_mut().enumerate() {
+            let number = u16::try_from(number).expect("a plan has fewer fleets than that");
+            let Some((step, Strike::Reset)) = self.active.onset(before, number, None) else { continue };
+            for link in fleet.links.iter_mut().filter(|link| link.connected && link.flight == NONE) {
+                (link.connected, link.upstream) = (false, false);
+                self.touched[step] += 1;
+            }
+        }
+    }
+
+    fn release(&mut self, id: FlightId, now: Timestamp) {
+        let active = &self.active;
+        let Some(flight) = self.flights.get(id) else { return };
+        let Some(hold) = &mut flight.hold else { return };
+        hold.by.retain(|&step| active.contains(step));
+        if !hold.by.is_empty() {
+            return;
+        }
+        match (flight.stage, hold.due.take()) {
+            (Stage::Taken { step }, _) => {
+                let judged = hold.judged.clone().expect("it was judged when it was taken");
+                let judgement = active.judge_released(&flight.request(), now, step as usize, &judged);
+                judgement.touched.iter().for_each(|&step| self.touched[step] += 1);
+                self.meet(id, judgement.fate, now);
+            }
+            (_, Some(due)) => {
+                flight.hold = None;
+                self.ask(now, due, id);
+            }
+            (_, None) => flight.hold = None,
+        }
+    }
+}
