@@ -161,7 +161,7 @@ pub fn run(policy: &Policy, clients: u32, seed: u64) -> Outcome {
     Outcome { calls: model.calls, took: last.since(Timestamp::ZERO) }
 }
 
-impl Model<'_> {
+impl<'a> Model<'a> {
     /// Carries out one step of a client; gives the moment where it was its success.
     fn step(&mut self, now: Timestamp, client: u32, step: Step) -> Option<Timestamp> {
         match step {
@@ -199,7 +199,7 @@ impl Model<'_> {
         }
     }
 
-    fn terms_of(&self, client: u32) -> Terms<'_> {
+    fn terms_of(&self, client: u32) -> Terms<'a> {
         Terms { key: Key { client, ..self.terms.key }, ..self.terms }
     }
 

@@ -2,10 +2,13 @@
 #![allow(clippy::disallowed_methods, reason = "the peers of these tests live in real time")]
 
 mod bad_input;
+mod failures;
 mod nginx;
 mod plans;
 mod queueing;
 mod signals;
+mod simulated;
+mod spike;
 mod storms;
 mod support;
 mod target;
