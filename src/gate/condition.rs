@@ -62,6 +62,14 @@ impl Operator {
         }
     }
 
+    /// Takes the operator off the front of a comparison.
+    pub(super) fn split(text: &str) -> Option<(Self, &str)> {
+        // Those of two signs first: `<` is the beginning of `<=`.
+        [Self::AtMost, Self::AtLeast, Self::Exactly, Self::Below, Self::Above]
+            .into_iter()
+            .find_map(|operator| text.strip_prefix(operator.sign()).map(|rest| (operator, rest.trim())))
+    }
+
     /// As a plan writes it.
     pub fn sign(self) -> &'static str {
         match self {
@@ -80,29 +88,27 @@ impl Condition {
     /// # Errors
     /// A comparison in another unit than the figure's.
     pub fn new(figure: Figure, comparison: Comparison) -> Result<Self, String> {
-        let wanted = figure.unit();
-        match comparison.unit {
-            None => {}
-            Some(unit) if unit == wanted => {}
-            // A factor without its x is a plain number.
-            Some(Unit::Count) if wanted == Unit::Factor => {}
-            Some(_) => {
-                let example = match wanted {
-                    Unit::Share => "<= 5%",
-                    Unit::Rate => "<= 600/s",
-                    Unit::Time => "<= 400ms",
-                    Unit::Count => "<= 10",
-                    Unit::Factor => "<= 1.3x",
-                };
-                return Err(format!(
-                    "`{}` does not fit `{}`: write it like `{example}`, or as a multiple such as `<= 2x baseline`",
-                    comparison.text,
-                    figure.word()
-                ));
-            }
+        if let Some(unit) = comparison.unit {
+            unit_fits(unit, figure.unit(), &comparison.text, figure.word(), "<= 2x baseline")?;
         }
         Ok(Self { figure, comparison })
     }
+}
+
+/// Whether a comparison's unit is that of its figure; `multiple` is an example of the form that needs no unit.
+pub(super) fn unit_fits(unit: Unit, wanted: Unit, text: &str, figure: &str, multiple: &str) -> Result<(), String> {
+    // A factor without its x is a plain number.
+    if unit == wanted || unit == Unit::Count && wanted == Unit::Factor {
+        return Ok(());
+    }
+    let example = match wanted {
+        Unit::Share => "<= 5%",
+        Unit::Rate => "<= 600/s",
+        Unit::Time => "<= 400ms",
+        Unit::Count => "<= 10",
+        Unit::Factor => "<= 1.3x",
+    };
+    Err(format!("`{text}` does not fit `{figure}`: write it like `{example}`, or as a multiple such as `{multiple}`"))
 }
 
 impl Comparison {
@@ -117,16 +123,7 @@ impl Comparison {
             )
         };
         let trimmed = text.trim();
-        let (operator, rest) = [
-            ("<=", Operator::AtMost),
-            (">=", Operator::AtLeast),
-            ("==", Operator::Exactly),
-            ("<", Operator::Below),
-            (">", Operator::Above),
-        ]
-        .into_iter()
-        .find_map(|(sign, operator)| trimmed.strip_prefix(sign).map(|rest| (operator, rest.trim())))
-        .ok_or_else(wrong)?;
+        let (operator, rest) = Operator::split(trimmed).ok_or_else(wrong)?;
         let (bound, unit) = match rest.strip_suffix("baseline") {
             Some(factor) => (Bound::OfBaseline(parse_factor(factor).ok_or_else(wrong)?), None),
             None => parse_quantity(rest).map(|(n, unit)| (Bound::Absolute(n), Some(unit))).ok_or_else(wrong)?,
@@ -135,7 +132,8 @@ impl Comparison {
     }
 }
 
-fn parse_factor(text: &str) -> Option<f64> {
+/// What stands before the word that a multiple is of: nothing, `2x` or `95% of`.
+pub(super) fn parse_factor(text: &str) -> Option<f64> {
     let text = text.trim();
     if text.is_empty() {
         return Some(1.0);
@@ -146,7 +144,8 @@ fn parse_factor(text: &str) -> Option<f64> {
     text.strip_suffix('x')?.trim().parse().ok().filter(|n: &f64| n.is_finite() && *n >= 0.0)
 }
 
-fn parse_quantity(text: &str) -> Option<(f64, Unit)> {
+/// An absolute value and its unit.
+pub(super) fn parse_quantity(text: &str) -> Option<(f64, Unit)> {
     if text.ends_with('%') {
         return Some((parse_percent(text).ok()?, Unit::Share));
     }

@@ -2,6 +2,7 @@
 
 pub mod arithmetic;
 mod check;
+pub mod compare;
 mod emit;
 pub mod error;
 pub mod fleet;
@@ -14,6 +15,7 @@ pub mod url;
 mod vars;
 pub mod yaml;
 
+pub use compare::{Candidate, Compare};
 pub use error::{Diagnostics, PlanError};
 pub use load::{Loaded, Source, decode, load};
 pub use raw::RawPlan;
@@ -25,7 +27,7 @@ mod tests;
 
 use crate::fault::Step;
 use crate::fleet::FleetConfig;
-use crate::gate::{Expect, GateConfig, RecoveryConfig, SteadyState, StopConfig};
+use crate::gate::{Expect, GateConfig, RecoveryConfig, SeedShare, SteadyState, StopConfig};
 use crate::network::Network;
 use crate::policy::Policy;
 use crate::time::{Span, Timestamp};
@@ -51,6 +53,10 @@ pub struct Plan {
     pub recovery: Option<RecoveryConfig>,
     /// Checks on the run.
     pub gates: Vec<GateConfig>,
+    /// How many seeds must recover, where many are simulated; all of them where nothing is said.
+    pub recovered: Option<SeedShare>,
+    /// Which policies are compared.
+    pub compare: Option<Compare>,
     /// When the run is stopped before its end.
     pub stop_if: Vec<StopConfig>,
     /// What a plan that shows a failure expects.

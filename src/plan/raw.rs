@@ -1,10 +1,11 @@
 //! The plan as written, before names are resolved and numbers are checked against each other.
 
+use super::compare::RawCompare;
 use super::fleet::RawFleet;
 use super::target::TargetConfig;
 use crate::config::{At, Lenient, Table};
 use crate::fault::Fault;
-use crate::gate::{Expect, GateConfig, RecoveryConfig, SteadyState, StopConfig};
+use crate::gate::{Expect, RecoveryConfig, RunGate, SteadyState, StopConfig};
 use crate::network::Network;
 use crate::policy::Policy;
 use crate::record;
@@ -49,12 +50,14 @@ record! {
         timeline: Lenient<Vec<Lenient<At<RawStep>>>> = Lenient(Some(Vec::new())),
         /// What counts as recovered.
         recovery: Option<Lenient<At<RecoveryConfig>>>,
-        /// Checks on the run.
-        gates: Lenient<Vec<Lenient<GateConfig>>> = Lenient(Some(Vec::new())),
+        /// Checks on the run, and on the seeds of many.
+        gates: Lenient<Vec<Lenient<RunGate>>> = Lenient(Some(Vec::new())),
         /// When the run is stopped before its end.
         stop_if: Lenient<Vec<Lenient<StopConfig>>> = Lenient(Some(Vec::new())),
         /// What a plan that shows a failure expects; it passes when it gets that.
         expect: Option<Lenient<At<Expect>>>,
+        /// Policies to compare on this plan, with `stormwake compare`.
+        compare: Option<Lenient<At<RawCompare>>>,
         /// How long the run is.
         length: Lenient<At<Span>>,
         /// What deadlines are rounded up to.

@@ -96,7 +96,8 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("length: 2m", "length: ¶25h", "expected 1s to 24h"),
     ("length: 2m", "length: ¶10ms", "expected 1s to 24h"),
     ("length: 2m", "length: 2m\ntimer_grain: ¶1s", "expected 50us to 50ms"),
-    ("length: 2m", "length: 2m\n¶compare: {}", "unknown key `compare`"),
+    ("length: 2m", "length: 2m\n¶compares: {}", "did you mean `compare`?"),
+    ("length: 2m", "length: 2m\ncompare: ¶{}", "`reference` is missing: expected the name of a policy"),
     // Target.
     ("url: http://127.0.0.1:8080/x", "url: ¶127.0.0.1:8080", "write `http://127.0.0.1:8080`"),
     ("url: http://127.0.0.1:8080/x", "url: ¶ftp://h/", "only http:// and https://"),

@@ -105,6 +105,9 @@ fn target(plan: &Plan) -> String {
 fn offer(offered: Offered) -> String {
     match offered {
         Offered::Rate(rate) => format!("{} operations/s", number(rate)),
+        Offered::Spike { rate, peak, lasting } => {
+            format!("{} operations/s, {}/s for {}", number(rate), number(peak), Span::from_secs_f64(lasting))
+        }
         Offered::Burst(operations) => format!("{} operations at once", number(operations)),
         Offered::Closed { think: 0.0, .. } => "closed load without a pause".into(),
         Offered::Closed { think, .. } => format!("closed load, {} between operations", Span::from_secs_f64(think)),

@@ -31,7 +31,7 @@ pub fn rules(plan: &Plan) -> Vec<Rule> {
     rules.extend(load.as_ref().map(|load| budgets(plan, load)).unwrap_or_default());
     rules.extend(load.as_ref().and_then(|load| spreading(plan, load)));
     rules.extend(load.as_ref().and_then(|load| drain(plan, load)));
-    rules.extend(plan.target.service.as_ref().and_then(|service| patience(plan, service)));
+    rules.extend(plan.target.behaviour().and_then(|service| patience(plan, service)));
     for fleet in &plan.fleets {
         rules.extend(shape(fleet));
     }
@@ -48,9 +48,9 @@ struct Load {
 }
 
 impl Load {
-    /// None where either is not known: somebody else's target has a capacity, but the plan does not say which.
+    /// None where either is not known: somebody else's target has a capacity, and a plan without a model does not say which.
     fn of(plan: &Plan) -> Option<Self> {
-        let capacity = capacity(plan.target.service.as_ref()?)?;
+        let capacity = capacity(plan.target.behaviour()?)?;
         let offered = offered_total(plan)?;
         (offered > 0.0 && capacity > 0.0).then_some(Self { offered, capacity })
     }
@@ -62,7 +62,9 @@ fn rule(key: &'static str, danger: bool, sentence: String) -> Rule {
 
 /// λ·(R+1) for somebody else's target: what it would have to serve.
 fn unknown_capacity(plan: &Plan) -> Option<Rule> {
-    plan.target.url.as_ref()?;
+    if plan.target.behaviour().is_some() {
+        return None;
+    }
     let worst = worst_load(plan).attempted?;
     let offered: f64 = plan.fleets.iter().map(|fleet| offered(&fleet.config).rate()).sum();
     (offered > 0.0 && worst > offered).then(|| {
@@ -129,7 +131,7 @@ fn storm(plan: &Plan, load: &Load) -> Option<Rule> {
 
 fn share_of(fleet: &Fleet, plan: &Plan, load: &Load) -> f64 {
     match offered(&fleet.config) {
-        Offered::Rate(rate) => rate,
+        Offered::Rate(rate) | Offered::Spike { rate, .. } => rate,
         Offered::Burst(_) => 0.0,
         Offered::Closed { .. } => {
             let open: f64 = plan.fleets.iter().map(|other| offered(&other.config).rate()).sum();
@@ -149,8 +151,8 @@ fn budgets(plan: &Plan, load: &Load) -> Vec<Rule> {
     let one = |fleet: &Fleet| {
         let budget = fleet.policy.budget.as_ref()?;
         let sharers = if budget.value.tier == Tier::Client { f64::from(fleet.config.clients) } else { 1.0 };
-        let unearned = budget.value.min_per_second * sharers / share_of(fleet, plan, load).max(f64::MIN_POSITIVE);
-        let ratio = budget.value.ratio.get() + unearned;
+        let unearned = budget.value.kind.unearned() * sharers / share_of(fleet, plan, load).max(f64::MIN_POSITIVE);
+        let ratio = budget.value.kind.ratio().get() + unearned;
         let holds = ratio < room;
         let verdict = if holds { "protects" } else { "does not protect" };
         let sign = if holds { "<" } else { "≥" };
@@ -169,7 +171,7 @@ fn budgets(plan: &Plan, load: &Load) -> Vec<Rule> {
 /// Backoff does not make open load less.
 fn spreading(plan: &Plan, load: &Load) -> Option<Rule> {
     let waits = |fleet: &&Fleet| !matches!(fleet.policy.backoff, Backoff::None(_)) && fleet.policy.budget.is_none();
-    let open = |fleet: &&Fleet| matches!(offered(&fleet.config), Offered::Rate(_));
+    let open = |fleet: &&Fleet| offered(&fleet.config).is_open();
     let fleet = plan.fleets.iter().filter(open).find(waits)?;
     let WorstAttempts::AtMost(attempts) = worst_attempts(&fleet.policy) else { return None };
     (attempts > 1.0 && load.offered < load.capacity && load.offered * attempts > load.capacity).then(|| {
@@ -305,7 +307,7 @@ fn hints(plan: &Plan) -> Vec<Rule> {
         Fault::RateLimit(limit) => limit.retry_after.map(|hint| (format!("`{}`", step.name), hint)),
         _ => None,
     });
-    let limiter = plan.target.service.as_ref().and_then(|service| service.limiter.as_ref());
+    let limiter = plan.target.behaviour().and_then(|service| service.limiter.as_ref());
     let from_limiter = limiter.and_then(|limiter| match limiter {
         LimiterConfig::TokenBucket(bucket) => bucket.retry_after,
         LimiterConfig::SlidingLog(log) => log.retry_after,

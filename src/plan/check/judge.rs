@@ -5,7 +5,7 @@ use crate::config::{At, Place};
 use crate::fault::Step;
 use crate::gate::condition::{Bound, Condition};
 use crate::gate::config::{Conditions, During, Probe, StopTrigger};
-use crate::gate::{GateConfig, RecoveryConfig, SteadyState, StopConfig};
+use crate::gate::{GateConfig, RecoveryConfig, RunGate, SeedShare, SteadyState, StopConfig};
 use crate::metrics::Figure;
 use crate::plan::{Fleet, RawPlan, TargetUrl, arithmetic};
 use crate::time::{Span, Timestamp};
@@ -18,6 +18,7 @@ pub(super) struct Checked {
     pub(super) steady_state: Option<SteadyState>,
     pub(super) recovery: Option<RecoveryConfig>,
     pub(super) gates: Vec<GateConfig>,
+    pub(super) recovered: Option<SeedShare>,
     pub(super) stop_if: Vec<StopConfig>,
 }
 
@@ -34,10 +35,7 @@ pub(super) fn check(
     let known = !without_fault && (steady_state.is_some() || raw.steady_state.is_some());
     let baseline = Baseline { known, without_fault };
     let recovery = recovery(raw, timeline, fleets, length, &baseline, cx);
-    let gates = raw.gates.0.iter().flatten().filter_map(|gate| gate.0.clone()).collect::<Vec<_>>();
-    for (index, gate) in gates.iter().enumerate() {
-        check_gate(gate, &index.to_string(), raw, timeline, &baseline, cx);
-    }
+    let (gates, recovered) = gates(raw, timeline, &baseline, cx);
     let stop_if = raw.stop_if.0.iter().flatten().filter_map(|stop| stop.0.clone()).collect::<Vec<_>>();
     for (index, stop) in stop_if.iter().enumerate() {
         check_stop(stop, &index.to_string(), length, &baseline, cx);
@@ -48,7 +46,7 @@ pub(super) fn check(
         let hint = "add `recovery: { within: 1m, hold: 20s }`";
         cx.error(expect.place, "a class is expected, but nothing says what counts as recovered", hint);
     }
-    Checked { steady_state, recovery, gates, stop_if }
+    Checked { steady_state, recovery, gates, recovered, stop_if }
 }
 
 /// Whether multiples of the baseline mean something.
@@ -202,7 +200,7 @@ fn room(recovery: &RecoveryConfig, step: &Step, end: Timestamp, fleets: &[Fleet]
         cx.warn(place, message, format!("make `length` {} or longer", step.to + wanted));
     }
     let offered: f64 = fleets.iter().map(|fleet| arithmetic::offered(&fleet.config).rate()).sum();
-    let open = fleets.iter().all(|fleet| matches!(arithmetic::offered(&fleet.config), arithmetic::Offered::Rate(_)));
+    let open = fleets.iter().all(|fleet| arithmetic::offered(&fleet.config).is_open());
     let expected = offered * left.as_secs_f64();
     if open && !fleets.is_empty() && !left.is_zero() && expected < recovery.operations as f64 {
         let message = format!(
@@ -226,6 +224,36 @@ fn overlaps(recovery: &RecoveryConfig, step: &Step, timeline: &timeline::Checked
         let message = format!("`{}` acts while the recovery from `{}` is judged", other.name, step.name);
         cx.warn(after.place, message, "let the clock start after the fault that ends last");
     }
+}
+
+/// The gates on a run, and the one on the seeds of many.
+fn gates(
+    raw: &RawPlan,
+    timeline: &timeline::Checked,
+    baseline: &Baseline,
+    cx: &mut Context,
+) -> (Vec<GateConfig>, Option<SeedShare>) {
+    let (mut gates, mut recovered) = (Vec::new(), None);
+    for (index, gate) in raw.gates.0.iter().flatten().enumerate() {
+        match &gate.0 {
+            None => {}
+            Some(RunGate::Run(gate)) => {
+                check_gate(gate, &index.to_string(), raw, timeline, baseline, cx);
+                gates.push(gate.clone());
+            }
+            Some(RunGate::Seeds(share)) if recovered.is_some() => {
+                cx.error(share.place, "another gate says how many seeds must recover", "keep one");
+            }
+            Some(RunGate::Seeds(share)) => {
+                if raw.recovery.is_none() {
+                    let message = "seeds recover from something, and nothing says what counts as recovered";
+                    cx.error(share.place, message, "add `recovery: { within: 1m, hold: 20s }`");
+                }
+                recovered = Some(share.clone());
+            }
+        }
+    }
+    (gates, recovered)
 }
 
 fn check_gate(

@@ -1,5 +1,6 @@
 //! From what a plan says to what can be run: names resolved, numbers checked against each other.
 
+mod compare;
 mod fleets;
 mod judge;
 mod names;
@@ -55,6 +56,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
     }
     let timeline = timeline::check(&raw, length, &mut cx);
     let judged = judge::check(&raw, &timeline, &fleets, length, &mut cx);
+    let compare = compare::check(&raw, &mut cx);
     Some(Plan {
         name: name?,
         seed: raw.seed.0?,
@@ -65,6 +67,8 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
         timeline: timeline.steps,
         recovery: judged.recovery,
         gates: judged.gates,
+        recovered: judged.recovered,
+        compare,
         stop_if: judged.stop_if,
         expect: raw.expect.and_then(|expect| expect.0).map(|expect| expect.value),
         length: length?,

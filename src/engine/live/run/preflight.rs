@@ -150,6 +150,7 @@ fn first_attempts_per_second(load: &Load, clients: u32) -> f64 {
         Load::Constant(shape) => of(shape.rate, shape.each),
         Load::Poisson(shape) => of(shape.rate, shape.each),
         Load::Ramp(shape) => shape.from.get().max(shape.to.get()),
+        Load::Spike(shape) => shape.rate.get().max(shape.peak.get()),
         Load::Closed(_) | Load::Trigger(_) => 0.0,
     }
 }

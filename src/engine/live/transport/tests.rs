@@ -129,6 +129,8 @@ pub fn plan(success: Success, connections: Connections) -> Plan {
         timeline: vec![],
         recovery: None,
         gates: vec![],
+        recovered: None,
+        compare: None,
         stop_if: vec![],
         expect: None,
         length: Span::from_secs(1),
