@@ -44,7 +44,11 @@ fn compare(rounds: usize) {
     say(&format!("{length} of virtual time in {:.1} s of wall time", of(|s| s.seconds)));
     say(&format!("{:.0} million live events, {:.0} million stale ones", of(|s| s.live) / 1e6, of(|s| s.stale) / 1e6));
     say(&format!("{:.2} million live events a second", of(|s| s.live / s.seconds) / 1e6));
-    say(&format!("{:.0} MB at the peak, {:.0} bytes a client\n", of(|s| s.peak_kib) / 976.6, of(|s| s.peak_kib) * 1024.0 / clients));
+    say(&format!(
+        "{:.0} MB at the peak, {:.0} bytes a client\n",
+        of(|s| s.peak_kib) / 976.6,
+        of(|s| s.peak_kib) * 1024.0 / clients
+    ));
     side_by_side(rounds);
 }
 
@@ -57,7 +61,9 @@ fn side_by_side(rounds: usize) {
     let rate = |said: &Said| said.live / said.seconds / 1e6;
     let heaps = median(pairs.iter().map(|(heaps, _)| rate(heaps)).collect());
     let buckets = median(pairs.iter().map(|(_, buckets)| rate(buckets)).collect());
-    say(&format!("the first {stretch}: {buckets:.2} million live events a second on buckets, {heaps:.2} on heaps: {ratio:.2} times"));
+    say(&format!(
+        "the first {stretch}: {buckets:.2} million live events a second on buckets, {heaps:.2} on heaps: {ratio:.2} times"
+    ));
     let (heaps, buckets) = pair("hashed");
     assert_eq!(heaps.hash, buckets.hash, "both queues give one run, event by event");
     say(&format!("both give one run, event by event: hash {}", buckets.hash));

@@ -41,8 +41,11 @@ fn compare(root: &Path, python: &Path) {
         pairs.iter().map(|pair| figure(which(pair))).sum::<f64>() / pairs.len() as f64
     };
     say(&format!("benches/simpy.yaml, {} of virtual time, {ROUNDS} seeds in turns", plan.length));
-    let figures: [(&str, fn(&Seen) -> f64); 3] =
-        [("attempts per operation", |s| s.attempts_per_operation), ("success", |s| s.success), ("latency in seconds", |s| s.latency)];
+    let figures: [(&str, fn(&Seen) -> f64); 3] = [
+        ("attempts per operation", |s| s.attempts_per_operation),
+        ("success", |s| s.success),
+        ("latency in seconds", |s| s.latency),
+    ];
     for (name, figure) in figures {
         let (theirs, ours) = (mean(figure, |pair| &pair.0), mean(figure, |pair| &pair.1));
         say(&format!("{name:<24} SimPy {theirs:.4}, stormwake {ours:.4}"));
@@ -50,7 +53,11 @@ fn compare(root: &Path, python: &Path) {
     }
     let of = |which: fn(&(Seen, Seen)) -> &Seen| median(pairs.iter().map(|pair| which(pair).seconds).collect());
     let ratio = median(pairs.iter().map(|(theirs, ours)| theirs.seconds / ours.seconds).collect());
-    say(&format!("seconds of wall time     SimPy {:.2}, stormwake {:.4}: {ratio:.0} times", of(|pair| &pair.0), of(|pair| &pair.1)));
+    say(&format!(
+        "seconds of wall time     SimPy {:.2}, stormwake {:.4}: {ratio:.0} times",
+        of(|pair| &pair.0),
+        of(|pair| &pair.1)
+    ));
 }
 
 fn ours(plan: &Plan) -> Seen {

@@ -34,8 +34,22 @@ pub struct Row {
 
 /// The table.
 pub const ROWS: [Row; 5] = [
-    Row { name: "no retry", policy: "attempts: 1", length: 600, stuck: false, recovery: Some((89.0, 0.05)), amplification: Some(1.0) },
-    Row { name: "3 retries, immediate", policy: "attempts: 4", length: 600, stuck: true, recovery: None, amplification: Some(4.0) },
+    Row {
+        name: "no retry",
+        policy: "attempts: 1",
+        length: 600,
+        stuck: false,
+        recovery: Some((89.0, 0.05)),
+        amplification: Some(1.0),
+    },
+    Row {
+        name: "3 retries, immediate",
+        policy: "attempts: 4",
+        length: 600,
+        stuck: true,
+        recovery: None,
+        amplification: Some(4.0),
+    },
     Row {
         name: "3 retries, full jitter",
         policy: "attempts: 4, backoff: { exponential: { base: 1s, cap: 30s, jitter: full } }",

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use stormwake::rng::{Key, Purpose};
-use stormwake::service::config::{ServiceConfig, Servers};
+use stormwake::service::config::{Servers, ServiceConfig};
 use stormwake::service::time::ExponentialTime;
 use stormwake::service::{Arrival, Service, ServiceTime};
 use stormwake::time::{Span, Timestamp};
@@ -20,13 +20,8 @@ fn enough(rho: f64) -> u64 {
 
 /// The mean wait in the queue of one server, in service times, over `n` arrivals of a Poisson process.
 fn mean_wait(time: ServiceTime, rho: f64, n: u64) -> f64 {
-    let config = ServiceConfig {
-        servers: Servers::Limited(1),
-        service_time: time,
-        queue: u32::MAX,
-        limiter: None,
-        notices_cancel: false,
-    };
+    let config =
+        ServiceConfig { servers: Servers::Limited(1), service_time: time, queue: u32::MAX, limiter: None, notices_cancel: false };
     let mut service = Service::new(&config);
     let (mut now, mut waiting, mut out, mut total) = (Timestamp::ZERO, VecDeque::new(), Vec::new(), 0.0);
     for id in 0..n {
