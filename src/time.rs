@@ -118,6 +118,16 @@ impl Span {
         Self(self.0.saturating_add(step / 2) / step * step)
     }
 
+    /// This length to the microsecond; to ten of them from 10 ms on, and to a thousand from one second on.
+    pub const fn about_micros(self) -> Self {
+        let step = match self.0 {
+            0..10_000_000 => 1_000,
+            10_000_000..1_000_000_000 => 10_000,
+            _ => 1_000_000,
+        };
+        Self(self.0.saturating_add(step / 2) / step * step)
+    }
+
     /// For the standard library and the runtime.
     pub const fn to_std(self) -> std::time::Duration {
         std::time::Duration::from_nanos(self.0)

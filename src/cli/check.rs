@@ -3,7 +3,7 @@
 use super::exit::Code;
 use super::output;
 use super::terminal;
-use crate::plan::{self, Loaded, yaml};
+use crate::plan::{self, Loaded, PlanError, yaml};
 use crate::report::plan_text;
 use std::io::{ErrorKind, Read, Write};
 
@@ -45,20 +45,40 @@ pub fn run(args: Args) -> Code {
 /// # Errors
 /// The code to end with, once everything wrong was said.
 pub fn open(path: &str, overrides: &[String]) -> Result<Loaded, Code> {
-    let bytes = read(path).map_err(|error| say(&unreadable(path, &error)))?;
-    let shown = if path == "-" { "stdin" } else { path };
-    let env = |name: &str| std::env::var(name).ok();
-    let loaded = plan::decode(bytes, shown)
-        .and_then(|text| plan::load(&plan::Source { file: shown, text: &text, overrides, env: &env }))
-        .map_err(|error| {
-            let count = error.diagnostics().problems.error_count();
-            let errors = if count == 1 { "1 error".to_string() } else { format!("{count} errors") };
-            say(&format!("{error}\n{errors}: the plan cannot be run\n"))
-        })?;
+    let loaded = load(path, &text_of(path)?, overrides).map_err(|error| refuse(&error))?;
     if !loaded.warnings_text.is_empty() {
         say(&format!("{}\n", loaded.warnings_text));
     }
     Ok(loaded)
+}
+
+/// The text of a plan, from a file or, for `-`, from stdin.
+///
+/// # Errors
+/// The code to end with, once it was said what cannot be read.
+pub fn text_of(path: &str) -> Result<String, Code> {
+    let bytes = read(path).map_err(|error| say(&unreadable(path, &error)))?;
+    plan::decode(bytes, shown(path)).map_err(|error| refuse(&error))
+}
+
+/// Checks the text of a plan with the environment of this process.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn load(path: &str, text: &str, overrides: &[String]) -> Result<Loaded, PlanError> {
+    let env = |name: &str| std::env::var(name).ok();
+    plan::load(&plan::Source { file: shown(path), text, overrides, env: &env })
+}
+
+fn shown(path: &str) -> &str {
+    if path == "-" { "stdin" } else { path }
+}
+
+/// Says what is wrong with a plan; gives the code to end with.
+pub fn refuse(error: &PlanError) -> Code {
+    let count = error.diagnostics().problems.error_count();
+    let errors = if count == 1 { "1 error".to_string() } else { format!("{count} errors") };
+    say(&format!("{error}\n{errors}: the plan cannot be run\n"))
 }
 
 fn say(text: &str) -> Code {

@@ -1,5 +1,7 @@
 //! The command line: one file per command.
 
+pub mod bisect;
+pub mod calibrate;
 pub mod check;
 pub mod compare;
 pub mod exit;
@@ -33,6 +35,10 @@ enum Command {
     Compare(compare::Args),
     /// Validate a plan, draw its timeline, and say what its arithmetic predicts.
     Check(check::Args),
+    /// Find the value of a setting at which half of the seeds stay stuck, in virtual time.
+    Bisect(bisect::Args),
+    /// Derive a model of a target, and of the way to it, from the report of a live run.
+    Calibrate(calibrate::Args),
     /// Print the JSON Schema of plans (or of results).
     Schema(schema::Args),
     /// Write a commented plan to start from.
@@ -56,6 +62,8 @@ pub fn main() -> ExitCode {
         Command::Simulate(args) => simulate::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Check(args) => check::run(args),
+        Command::Bisect(args) => bisect::run(args),
+        Command::Calibrate(args) => calibrate::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Init(args) => init::run(args),
         Command::Target(args) => target::run(args),

@@ -2,7 +2,9 @@
 //!
 //! Owns what a run means: its [`Baseline`], whether it is healthy at a moment ([`health`]), its recovery class
 //! ([`recovery`]), whether its measurements can be trusted ([`trust`]), its gates ([`findings`]), the outcome ([`judge`]), and when it is stopped before its end
-//! ([`Stops`]). And what a plan asks of many runs ([`many`]), their verdict ([`seeds`]), and policies against each other ([`contest`]). Leaves to others: how figures are made (`metrics`), and how a verdict is written down (`report`).
+//! ([`Stops`]). And what a plan asks of many runs ([`many`]), their verdict ([`seeds`]), policies against each other ([`contest`]), and at which
+//! value of a setting half of the runs stay stuck ([`tipping`]). Leaves to others: how figures are made (`metrics`), and how a verdict is written
+//! down (`report`).
 
 pub mod baseline;
 pub mod condition;
@@ -16,6 +18,7 @@ pub mod recovery;
 mod scenario;
 pub mod seeds;
 pub mod stop;
+pub mod tipping;
 pub mod trend;
 pub mod trust;
 pub mod verdict;

@@ -12,7 +12,7 @@ pub mod sketch;
 pub mod stretch;
 
 pub use figure::{Figure, Unit};
-pub use record::{Counts, FaultRecord, LimitReached, RunEvent, RunRecord, ServiceCounts, StopReason, Summary, Window};
+pub use record::{Connects, Counts, FaultRecord, LimitReached, RunEvent, RunRecord, ServiceCounts, StopReason, Summary, Window};
 pub use recorder::{Recorder, Slice, Totals};
 pub use series::Series;
 pub use sketch::{Sketch, Tally};

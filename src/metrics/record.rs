@@ -34,6 +34,8 @@ pub struct RunRecord {
     pub limits_reached: Vec<LimitReached>,
     /// What the built-in target counted; none for somebody else's.
     pub service: Option<ServiceCounts>,
+    /// The connects from the proxy to the target; none where there were none, and in virtual time.
+    pub connects: Option<Connects>,
 }
 
 /// One fixed slice of the run's series.
@@ -188,6 +190,15 @@ pub struct ServiceCounts {
     pub useful_seconds: f64,
     /// Seconds of service for clients that had gone.
     pub wasted_seconds: f64,
+}
+
+/// Connects from the proxy to the target that came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connects {
+    /// How many.
+    pub count: u64,
+    /// How long the fastest took, TLS apart: there and back, where nothing waited.
+    pub fastest: Span,
 }
 
 /// Something that happened to the run itself.

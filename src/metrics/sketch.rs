@@ -107,6 +107,12 @@ impl Tally {
         quantile(self.iter(), self.count, per_mille)
     }
 
+    /// The mean, each value counted as the middle of its bucket; none where it holds none.
+    pub fn mean(&self) -> Option<Span> {
+        let sum: u128 = self.iter().map(|(bucket, n)| u128::from(middle_of(bucket)) * u128::from(n) * 1_000).sum();
+        (self.count > 0).then(|| Span((sum / u128::from(self.count)) as u64))
+    }
+
     /// What it holds, as a sketch; empty afterwards, its array kept for the next window.
     pub fn take(&mut self) -> Sketch {
         if self.count == 0 {
@@ -245,6 +251,16 @@ mod tests {
         all.iter().for_each(|v| one_by_one.record(*v));
         assert_eq!(one_by_one, merged);
         assert_eq!(merged.count(), 1_999);
+    }
+
+    #[test]
+    fn the_mean_lies_within_one_per_cent_of_the_true_one() {
+        let mut tally = Tally::default();
+        (1..=2_000).for_each(|n| tally.record(Span::from_micros(n * n)));
+        let truth = (1..=2_000u64).map(|n| n * n).sum::<u64>() as f64 / 2_000.0;
+        let seen = tally.mean().unwrap().as_micros() as f64;
+        assert!((seen / truth - 1.0).abs() < 0.01, "{seen} for {truth}");
+        assert_eq!(Tally::default().mean(), None);
     }
 
     #[test]

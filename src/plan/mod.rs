@@ -18,6 +18,7 @@ pub mod yaml;
 pub use compare::{Candidate, Compare};
 pub use error::{Diagnostics, PlanError};
 pub use load::{Loaded, Source, decode, load};
+pub use overrides::value_of;
 pub use raw::RawPlan;
 pub use target::{HeaderValue, Route, StatusSet, Success, TargetConfig};
 pub use url::{Scheme, TargetUrl};

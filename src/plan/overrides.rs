@@ -23,6 +23,22 @@ pub fn apply(root: &mut Node, overrides: &[String], problems: &mut Problems) {
     }
 }
 
+/// The single value that a plan, as [`Loaded::effective`](super::Loaded::effective) gives it, has at the key of an override; none
+/// where it has none, or more than one value.
+pub fn value_of(effective: &str, key: &str) -> Option<String> {
+    let mut node = &yaml::parse(effective, Source::File, &mut Problems::default())?.root;
+    for part in key.split('.') {
+        node = match &node.value {
+            Value::List(items) => &items[find_item(items, part)?],
+            _ => node.get(part)?,
+        };
+    }
+    match &node.value {
+        Value::Text(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
 fn parse<'a>(text: &'a str, source: Source, problems: &mut Problems) -> Option<(Vec<Part<'a>>, Node)> {
     let whole = Place { source, line: 1, column: 1, len: count(text.lines().next().unwrap_or_default()) };
     let Some((key, value)) = text.split_once('=') else {
@@ -205,6 +221,23 @@ mod tests {
         ] {
             let effective = applied(&[text]).unwrap();
             assert!(effective.contains(want), "{text}:\n{effective}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_found_where_an_override_would_set_it() {
+        for (key, wanted) in [
+            ("length", Some("8m")),
+            ("fleets.phones.clients", Some("10")),
+            ("timeline.block.for", Some("2m")),
+            ("timeline.0.for", Some("2m")),
+            ("list.1", Some("b")),
+            ("timeline.bock.for", None),
+            ("fleets.phones", None),
+            ("length.x", None),
+            ("", None),
+        ] {
+            assert_eq!(value_of(PLAN, key).as_deref(), wanted, "{key}");
         }
     }
 

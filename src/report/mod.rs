@@ -1,5 +1,7 @@
 //! A run's record to bytes: text, JSON, CSV, HDR interval log, event log, and the schemas of what it reads and writes.
 
+pub mod bisect;
+pub mod calibrate;
 pub mod compare;
 pub mod compare_text;
 pub mod curve;

@@ -12,7 +12,7 @@ pub use build::result;
 pub(super) use build::{class, finding, fine, outcome, stopped};
 pub(super) use json::document;
 pub use json::json;
-pub use series::{AttemptsCount, FleetResult, Latency, PhaseResult, ShareCount, Stretch, WindowResult};
+pub use series::{AttemptsCount, Distribution, FleetResult, Latency, Percentile, PhaseResult, ShareCount, Stretch, WindowResult};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -131,6 +131,8 @@ pub struct RunResult {
     pub generator: Generator,
     /// What the built-in target counted; null for somebody else's.
     pub service: Option<ServiceResult>,
+    /// The connects from the proxy to the target that came about; null where there were none, and in virtual time.
+    pub connects: Option<ConnectsResult>,
     /// Bounds that were reached, and how often.
     pub limits_reached: Vec<LimitResult>,
     /// The series: fixed slices of the run, gapless from its start.
@@ -270,6 +272,8 @@ pub struct BaselineResult {
     pub p99_ms: Option<f64>,
     /// The largest backlog, in operations.
     pub backlog: Option<f64>,
+    /// Attempt latency from the send, of all attempts that ended in it; null in documents of versions before it was kept.
+    pub attempt_latency: Option<Distribution>,
 }
 
 /// What a fault did.
@@ -353,6 +357,15 @@ pub struct ServiceResult {
     pub wasted_seconds: f64,
     /// Service work for requests whose client had gone / all service work, 0 to 1; null without any.
     pub wasted_work: Option<f64>,
+}
+
+/// Connects from the proxy to the target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectsResult {
+    /// How many came about.
+    pub count: u64,
+    /// How long the fastest took, TLS apart, in milliseconds: once there and back, where nothing waited.
+    pub fastest_ms: f64,
 }
 
 /// A bound that was reached.

@@ -158,6 +158,7 @@ fn record_of(seconds: u64, at_second: fn(u64) -> Second) -> RunRecord {
         cleanup_confirmed: true,
         limits_reached: Vec::new(),
         service: Some(ServiceCounts { useful_seconds: 20.0, wasted_seconds: 60.0, arrived: 60_000, ..ServiceCounts::default() }),
+        connects: None,
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub mod config;
 pub mod counts;
+pub mod estimate;
 pub mod key;
 pub mod limiter;
 pub mod machine;

@@ -1,6 +1,6 @@
 //! How long a request is served: the distributions a plan may name, and their draws.
 
-use crate::config::{Node, Problems, Read, Shape, Value};
+use crate::config::{Node, Problems, Read, Shape, Table, Value};
 use crate::rng::{Key, Purpose, Stream};
 use crate::time::Span;
 use crate::{choice, record};
@@ -33,6 +33,14 @@ record! {
     } => |l: &Lognormal| if !l.p50.is_zero() && l.p50 <= l.p99 { Ok(()) } else { Err("`p50` must be above zero and not longer than `p99`".to_string()) }
 }
 
+/// Piecewise linear through measured percentiles, the least (`p0`) and the greatest (`p100`) among them: a time between
+/// two of them is as likely as any other there. A draw is an inversion, without `libm`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Percentiles {
+    /// (share of all times that are no longer, that time): the shares rise from 0 to 1, the times never fall.
+    points: Vec<(f64, Span)>,
+}
+
 choice! {
     /// A distribution of service times with a name.
     pub enum NamedTime {
@@ -42,6 +50,8 @@ choice! {
         exponential => Exponential(ExponentialTime),
         /// Lognormal through two percentiles.
         lognormal => Lognormal(Lognormal),
+        /// Piecewise linear through measured percentiles, from `p0` to `p100`.
+        percentiles => Percentiles(Percentiles),
     }
 }
 
@@ -56,6 +66,8 @@ pub enum ServiceTime {
     Exponential(ExponentialTime),
     /// Lognormal.
     Lognormal(Lognormal),
+    /// Through measured percentiles.
+    Percentiles(Percentiles),
 }
 
 /// The 99th percentile of the standard normal distribution.
@@ -74,6 +86,7 @@ impl ServiceTime {
             Self::Uniform(u) => u.from + (u.to - u.from).scale(stream.unit()),
             Self::Exponential(e) => e.mean.scale(stream.exponential()),
             Self::Lognormal(l) => l.p50.scale(libm::exp(l.sigma() * stream.normal())),
+            Self::Percentiles(p) => p.at(stream.unit()),
         }
     }
 
@@ -84,6 +97,7 @@ impl ServiceTime {
             Self::Uniform(u) => u.from + (u.to - u.from) / 2,
             Self::Exponential(e) => e.mean,
             Self::Lognormal(l) => l.p50.scale(libm::exp(l.sigma() * l.sigma() / 2.0)),
+            Self::Percentiles(p) => p.mean(),
         }
     }
 }
@@ -92,6 +106,89 @@ impl Lognormal {
     /// The standard deviation of the logarithm: p99 lies 2.33 of them above the median.
     fn sigma(&self) -> f64 {
         libm::log(self.p99.0 as f64 / self.p50.0 as f64) / NORMAL_P99
+    }
+}
+
+impl Percentiles {
+    /// Through points of (percent, time), in rising order.
+    ///
+    /// # Errors
+    /// A sentence that says which point is missing or out of order.
+    pub fn new(points: impl IntoIterator<Item = (f64, Span)>) -> Result<Self, String> {
+        let points: Vec<(f64, Span)> = points.into_iter().map(|(percent, time)| (percent / 100.0, time)).collect();
+        let ends = points.first().zip(points.last()).map(|(first, last)| (first.0, last.0));
+        if ends != Some((0.0, 1.0)) {
+            return Err("`percentiles` begin with `p0`, the least time, and end with `p100`, the greatest".to_string());
+        }
+        for pair in points.windows(2) {
+            let (name, before) = (point_name(pair[1].0), point_name(pair[0].0));
+            if pair[0].0 >= pair[1].0 {
+                return Err(format!("`{name}` must not stand after `{before}`: write percentiles in rising order"));
+            }
+            if pair[0].1 > pair[1].1 {
+                return Err(format!("`{name}` must not be shorter than `{before}`"));
+            }
+        }
+        Ok(Self { points })
+    }
+
+    /// (percent, time), in rising order.
+    pub fn points(&self) -> impl Iterator<Item = (f64, Span)> + '_ {
+        self.points.iter().map(|(share, time)| (share * 100.0, *time))
+    }
+
+    /// The exact mean: each stretch between two points counts by its share, with the middle of its ends.
+    pub fn mean(&self) -> Span {
+        let parts = self.points.windows(2).map(|p| (p[1].0 - p[0].0) * (p[0].1.0 as f64 + p[1].1.0 as f64) / 2.0);
+        Span((parts.sum::<f64>() + 0.5) as u64)
+    }
+
+    /// The time that this share of all times does not exceed; 0 to 1.
+    fn at(&self, share: f64) -> Span {
+        let above = self.points.partition_point(|(point, _)| *point <= share).clamp(1, self.points.len() - 1);
+        let ((low, from), (high, to)) = (self.points[above - 1], self.points[above]);
+        from + Span(to.0 - from.0).scale((share - low) / (high - low))
+    }
+}
+
+/// `p50`, `p99.9`.
+pub fn point_name(share: f64) -> String {
+    format!("p{}", (share * 1e8).round() / 1e6)
+}
+
+/// Reads `p50` or `p99.9` as a number from 0 to 100.
+fn point(name: &str) -> Result<f64, String> {
+    let digits = name.strip_prefix('p').filter(|digits| digits.bytes().all(|b| b.is_ascii_digit() || b == b'.'));
+    match digits.and_then(|digits| digits.parse::<f64>().ok()) {
+        Some(percent) if percent <= 100.0 => Ok(percent),
+        Some(_) => Err(format!("`{name}`: percentiles lie between `p0` and `p100`; 99.9% is written `p99.9`")),
+        None => Err(format!("`{name}` is not a percentile: write `p50`, `p99` or `p99.9`")),
+    }
+}
+
+impl Read for Percentiles {
+    fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
+        let table = Table::<Span>::read(node, problems)?;
+        let mut points = Vec::new();
+        for entry in &table.0 {
+            match point(&entry.name) {
+                Ok(percent) => points.push((percent, entry.value)),
+                Err(message) => problems.error(entry.place, message),
+            }
+        }
+        if points.len() < table.0.len() {
+            return None;
+        }
+        match Self::new(points) {
+            Ok(percentiles) => Some(percentiles),
+            Err(message) => {
+                problems.error(node.blamed(&message), message);
+                None
+            }
+        }
+    }
+    fn shape() -> Shape {
+        Shape::Map(Box::new(Span::shape()))
     }
 }
 
@@ -106,6 +203,7 @@ impl Read for ServiceTime {
                 NamedTime::Uniform(u) => Self::Uniform(u),
                 NamedTime::Exponential(e) => Self::Exponential(e),
                 NamedTime::Lognormal(l) => Self::Lognormal(l),
+                NamedTime::Percentiles(p) => Self::Percentiles(p),
             }),
         }
     }
@@ -146,6 +244,49 @@ mod tests {
         check(&ServiceTime::Exponential(ExponentialTime { mean: MS(10) }), &[(0.5, 6.931), (0.9, 23.03)]);
         check(&ServiceTime::Lognormal(Lognormal { p50: MS(40), p99: MS(180) }), &[(0.5, 40.0), (0.99, 180.0)]);
         check(&ServiceTime::Lognormal(Lognormal { p50: MS(40), p99: MS(40) }), &[(0.0, 40.0), (0.99, 40.0)]);
+    }
+
+    fn read(points: &[(&str, &str)]) -> Result<ServiceTime, String> {
+        let text = |t: &str| Node { value: Value::Text(t.into()), place: Default::default() };
+        let map = |entries: Vec<(&str, Node)>| {
+            let key = |name: &str| crate::config::Key { name: name.into(), place: Default::default() };
+            let entries = entries.into_iter().map(|(name, node)| (key(name), node)).collect();
+            Node { value: Value::Map(entries), place: Default::default() }
+        };
+        let inner = map(points.iter().map(|(name, time)| (*name, text(time))).collect());
+        let mut problems = Problems::default();
+        let read = ServiceTime::read(&map(vec![("percentiles", inner)]), &mut problems);
+        read.ok_or_else(|| problems.sorted().iter().map(|p| p.message.clone()).collect::<Vec<_>>().join("; "))
+    }
+
+    #[test]
+    fn measured_percentiles_are_met_and_their_mean_is_exact() {
+        let time = read(&[("p0", "1ms"), ("p50", "4ms"), ("p90", "9ms"), ("p99", "30ms"), ("p99.9", "60ms"), ("p100", "80ms")]);
+        let time = time.unwrap();
+        check(&time, &[(0.0, 1.0), (0.25, 2.5), (0.5, 4.0), (0.7, 6.5), (0.95, 20.67)]);
+        // 0.5 × 2.5 + 0.4 × 6.5 + 0.09 × 19.5 + 0.009 × 45 + 0.001 × 70
+        assert_eq!(time.mean(), Span::from_micros(6_080));
+        let constant = read(&[("p0", "7ms"), ("p100", "7ms")]).unwrap();
+        check(&constant, &[(0.0, 7.0), (0.99, 7.0)]);
+        assert!(draws(&time).iter().all(|draw| (MS(1)..=MS(80)).contains(draw)));
+    }
+
+    #[test]
+    fn percentiles_that_make_no_distribution_are_refused() {
+        for (points, wanted) in [
+            (&[][..], "begin with `p0`"),
+            (&[("p0", "1ms"), ("p50", "2ms")], "end with `p100`"),
+            (&[("p1", "1ms"), ("p100", "2ms")], "begin with `p0`"),
+            (&[("p0", "1ms"), ("p90", "2ms"), ("p50", "2ms"), ("p100", "2ms")], "`p50` must not stand after `p90`"),
+            (&[("p0", "1ms"), ("p50", "3ms"), ("p100", "2ms")], "`p100` must not be shorter than `p50`"),
+            (&[("p0", "1ms"), ("p999", "3ms"), ("p100", "2ms")], "99.9% is written `p99.9`"),
+            (&[("p0", "1ms"), ("median", "3ms"), ("p100", "2ms")], "`median` is not a percentile"),
+            (&[("p0", "1ms"), ("pnan", "3ms"), ("p100", "2ms")], "`pnan` is not a percentile"),
+            (&[("p0", "1ms"), ("p100", "2")], "a duration needs a unit"),
+        ] {
+            let error = read(points).unwrap_err();
+            assert!(error.contains(wanted), "{points:?}: {error}");
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 #![allow(clippy::disallowed_methods, reason = "the peers of these tests live in real time")]
 
 mod bad_input;
+mod bisect;
+mod calibrate;
 mod nginx;
 mod plans;
 mod signals;

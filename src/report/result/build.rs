@@ -4,7 +4,7 @@ use super::*;
 use crate::event::AttemptOutcome;
 use crate::fault::Phase;
 use crate::gate::{Baseline, Class, Finding, Outcome, Recovery, Status, Verdict};
-use crate::metrics::{Counts, RunRecord, ServiceCounts, Sketch, StopReason, Summary, Window};
+use crate::metrics::{Counts, RunRecord, ServiceCounts, Sketch, StopReason, Summary, Tally, Window};
 use crate::time::Span;
 use hdrhistogram::Histogram;
 
@@ -31,7 +31,7 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
         cleanup_confirmed: record.cleanup_confirmed,
         recovery: verdict.recovery.as_ref().map(recovery),
         totals: totals(record),
-        baseline: verdict.baseline.as_ref().map(baseline),
+        baseline: verdict.baseline.as_ref().map(|of| baseline(record, of)),
         stretches: stretches(record),
         fleets: (0..record.fleets.len()).map(|fleet| fleet_result(record, fleet)).collect(),
         phases: phases(record),
@@ -39,6 +39,7 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
         findings: verdict.findings.iter().map(finding).collect(),
         generator: generator(record),
         service: record.service.as_ref().map(service),
+        connects: record.connects.map(|c| ConnectsResult { count: c.count, fastest_ms: span_ms(c.fastest) }),
         limits_reached: limits(record),
         windows: record.windows.iter().map(window).collect(),
     }
@@ -103,7 +104,7 @@ fn recovery(recovery: &Recovery) -> RecoveryResult {
     }
 }
 
-fn baseline(baseline: &Baseline) -> BaselineResult {
+fn baseline(record: &RunRecord, baseline: &Baseline) -> BaselineResult {
     BaselineResult {
         from_ms: baseline.from.as_millis(),
         to_ms: baseline.to.as_millis(),
@@ -116,6 +117,7 @@ fn baseline(baseline: &Baseline) -> BaselineResult {
         p50_ms: baseline.p50.and_then(|seconds| coarse(seconds * 1e3)),
         p99_ms: baseline.p99.and_then(|seconds| coarse(seconds * 1e3)),
         backlog: baseline.backlog.and_then(coarse),
+        attempt_latency: Some(distribution(baseline.windows_of(record).iter().map(|window| &window.all.attempt_latency))),
     }
 }
 
@@ -399,6 +401,22 @@ fn latency<'a>(histograms: impl Iterator<Item = &'a Histogram<u64>>) -> Latency 
         p99_ms: ms(all.value_at_quantile(0.99)),
         p999_ms: ms(all.value_at_quantile(0.999)),
         max_ms: ms(all.max()),
+    }
+}
+
+/// The percentiles that are kept of a distribution, in thousandths.
+const KEPT: [u64; 19] = [0, 10, 20, 50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 950, 980, 990, 995, 999, 1000];
+
+fn distribution<'a>(sketches: impl Iterator<Item = &'a Sketch>) -> Distribution {
+    let mut all = Tally::default();
+    sketches.for_each(|sketch| all.merge(sketch));
+    let percentile = |&per_mille: &u64| {
+        all.quantile(per_mille).map(|value| Percentile { percent: per_mille as f64 / 10.0, ms: span_ms(value) })
+    };
+    Distribution {
+        count: all.count(),
+        mean_ms: all.mean().map(span_ms),
+        percentiles: KEPT.iter().filter_map(percentile).collect(),
     }
 }
 

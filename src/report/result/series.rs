@@ -21,6 +21,26 @@ pub struct Latency {
     pub max_ms: Option<f64>,
 }
 
+/// How attempt latency is distributed: enough of it to draw from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Distribution {
+    /// How many values stand behind it.
+    pub count: u64,
+    /// The mean, in milliseconds; null without values.
+    pub mean_ms: Option<f64>,
+    /// Percentiles, in rising order, from 0 (the least) to 100 (the greatest); empty without values.
+    pub percentiles: Vec<Percentile>,
+}
+
+/// One percentile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Percentile {
+    /// So many of 100 values are no longer.
+    pub percent: f64,
+    /// That value in milliseconds.
+    pub ms: f64,
+}
+
 /// How many windows had this retry share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShareCount {

@@ -220,10 +220,11 @@ impl Connection {
         if self.wire.is_some() {
             return Ok(());
         }
-        let upstream = self.upstream.clone();
+        let (upstream, hub) = (self.upstream.clone(), self.hub.clone());
         // Boxed, for the handshake's state is large and an idle connection should not keep room for it.
-        match self.race(Box::pin(async move { upstream.dial().await })).await? {
-            Ok(wire) => {
+        match self.race(Box::pin(async move { upstream.dial(&*hub.control.clock).await })).await? {
+            Ok((wire, took)) => {
+                self.hub.control.connected(took);
                 self.wire = Some(wire);
                 Ok(())
             }

@@ -2,6 +2,7 @@
 
 use crate::engine::live::clock::Clock;
 use crate::fault::Active;
+use crate::time::Span;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Notify, watch};
@@ -28,6 +29,8 @@ pub(super) struct Control {
     /// By fleet: the number of its next connection.
     pub(super) numbers: Vec<AtomicU32>,
     pub(super) live: AtomicUsize,
+    /// Connects to the upstream that came about, and the nanoseconds that the fastest took.
+    connects: (AtomicU64, AtomicU64),
     pub(super) trouble: Trouble,
 }
 
@@ -66,6 +69,7 @@ impl Control {
             door_moved: Notify::new(),
             numbers: (0..fleets).map(|_| AtomicU32::new(0)).collect(),
             live: AtomicUsize::new(0),
+            connects: (AtomicU64::new(0), AtomicU64::new(u64::MAX)),
             trouble: Trouble::default(),
         }
     }
@@ -78,6 +82,18 @@ impl Control {
             // Inside the lock, so that two at once cannot leave the older number behind.
             self.generation.store(installed.generation, Ordering::Release);
         });
+    }
+
+    /// Counts a connect to the upstream that came about.
+    pub(super) fn connected(&self, took: Span) {
+        self.connects.0.fetch_add(1, Ordering::Relaxed);
+        self.connects.1.fetch_min(took.0, Ordering::Relaxed);
+    }
+
+    /// How many connects to the upstream came about, and how long the fastest took; none where there was none.
+    pub(super) fn connects(&self) -> Option<(u64, Span)> {
+        let (count, fastest) = (self.connects.0.load(Ordering::Relaxed), self.connects.1.load(Ordering::Relaxed));
+        (count > 0).then_some((count, Span(fastest)))
     }
 
     /// Counts something that a step touched.

@@ -29,6 +29,7 @@ pub use upstream::{Resolve, Upstream};
 
 use super::clock::Clock;
 use crate::fault::{Active, Timeline};
+use crate::metrics::Connects;
 use accept::Door;
 use control::Control;
 use hub::Hub;
@@ -157,6 +158,11 @@ impl Proxy {
     /// The bounds of the proxy by name, and how often each was reached.
     pub fn limits(&self) -> [(&'static str, u64); 6] {
         self.control.trouble.limits()
+    }
+
+    /// The connects to the target that came about; none where there was none.
+    pub fn connects(&self) -> Option<Connects> {
+        self.control.connects().map(|(count, fastest)| Connects { count, fastest })
     }
 
     /// How many connects to the target failed, and why the last one did.

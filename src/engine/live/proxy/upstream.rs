@@ -1,6 +1,8 @@
 //! The way to the upstream: where it is, whether it speaks TLS, and one connection to it.
 
 use super::io::Wire;
+use crate::engine::live::clock::Clock;
+use crate::time::Span;
 use rustls_pki_types::ServerName;
 use std::io;
 use std::net::SocketAddr;
@@ -44,13 +46,15 @@ impl Upstream {
         Self { tls: Some((config, name)), ..self }
     }
 
-    /// Connects. Takes as long as the kernel is willing to try.
-    pub(super) async fn dial(&self) -> Result<Wire, DialError> {
+    /// Connects, and says how long the TCP connect took, TLS apart. Takes as long as the kernel is willing to try.
+    pub(super) async fn dial(&self, clock: &dyn Clock) -> Result<(Wire, Span), DialError> {
         let addr = (self.resolve)().map_err(DialError::Denied)?;
+        let began = clock.now();
         let stream = TcpStream::connect(addr).await.map_err(DialError::Io)?;
         stream.set_nodelay(true).map_err(DialError::Io)?;
-        let Some((config, name)) = &self.tls else { return Ok(Wire::Plain(stream)) };
+        let took = clock.now().since(began);
+        let Some((config, name)) = &self.tls else { return Ok((Wire::Plain(stream), took)) };
         let connected = TlsConnector::from(config.clone()).connect(name.clone(), stream).await.map_err(DialError::Io)?;
-        Ok(Wire::Tls(Box::new(connected)))
+        Ok((Wire::Tls(Box::new(connected)), took))
     }
 }

@@ -265,6 +265,7 @@ impl Coordinator {
             stopped: stopped.or(internal),
             cleanup_confirmed,
             service,
+            connects: self.parts.proxy.connects(),
             ..RunRecord::default()
         };
         let mut record = self.parts.series.finish(self.totals, rest);
