@@ -6,6 +6,7 @@ mod bisect;
 mod calibrate;
 mod nginx;
 mod plans;
+mod seeds;
 mod signals;
 mod storms;
 mod support;
