@@ -186,7 +186,7 @@ mod tests {
         let gate = gate(Compared::Figure(Figure::RecoveryTime), Operator::AtMost, Against::Reference(0.5));
         let found = judge_contest(&[gate], &contestant("now", &[9.0]), &[contestant("budget", &[3.0])]).remove(0);
         assert_eq!(found.gate, "budget: recovery_time <= reference");
-        assert_eq!((found.observed.as_str(), found.wanted.as_str()), ("3s", "<= reference (4.5s)"));
+        assert_eq!((found.observed.as_str(), found.wanted.as_str()), ("3s", "<= reference (4s500ms)"));
         assert_eq!((found.value, found.bound), (Some(3.0), Some(4.5)));
     }
 

@@ -5,11 +5,9 @@
 use super::compare::{CompareResult, Difference, EffectResult, PolicyResult};
 use super::layout::{NONE, Style, number};
 use super::result::RunOutcome;
-use super::seeds_text::{class_counts, finding_line, headed, interrupted, interval, shown, spaced};
+use super::seeds_text::{LABEL, class_counts, finding_line, headed, interrupted, interval, shown, spaced};
 use crate::metrics::{Figure, Unit};
 
-/// Columns of a label.
-const LABEL: usize = 14;
 /// Columns of a policy.
 const COLUMN: usize = 22;
 /// Columns of an effect, at most: its numbers are longer, and there is none for the reference.
@@ -126,8 +124,7 @@ fn effect_cell(policy: &PolicyResult, figure: Figure) -> String {
 
 /// `-1.8x (-1.9x to -1.7x)`.
 fn changed(effect: &EffectResult, figure: Figure) -> String {
-    let never =
-        if effect.difference == Difference::Less { "where the reference never" } else { "never, where the reference does" };
+    let never = if effect.difference == Difference::Less { "ends; the reference never" } else { "never; the reference ends" };
     let signed = |value: Option<f64>| match value {
         None => never.to_string(),
         Some(value) => format!("{}{}", if value < 0.0 { "-" } else { "+" }, short(figure, Some(value.abs()))),

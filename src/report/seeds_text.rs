@@ -8,7 +8,7 @@ use crate::metrics::{Figure, Unit};
 /// Lines of a screen.
 const SCREEN: usize = 24;
 /// Columns of a label.
-const LABEL: usize = 15;
+pub(super) const LABEL: usize = 14;
 /// The figures that are shown, in this order.
 const SHOWN: [Figure; 10] = [
     Figure::RecoveryTime,
@@ -25,7 +25,7 @@ const SHOWN: [Figure; 10] = [
 
 /// The verdict on many runs as text of at most 24 lines, each at most `style.width` columns. `report` is where the report is.
 pub fn verdict(result: &SeedsResult, style: &Style, report: Option<&str>) -> String {
-    let mut head = vec![header(result, style), line("classes", &class_counts(&result.classes), style), String::new()];
+    let mut head = vec![header(result, style), line("seeds", &seeds(result), style), String::new()];
     let shown = |figure: &Figure| result.figures.iter().find(|spread| spread.figure == figure.word());
     let spreads: Vec<&FigureSpread> = SHOWN.iter().filter_map(shown).filter(|spread| spread.runs > 0).collect();
     if !spreads.is_empty() {
@@ -46,10 +46,14 @@ fn header(result: &SeedsResult, style: &Style) -> String {
     let mut parts = vec![headline(&result.recovered, result.plan.expect.is_some())];
     parts.extend(result.stopped.as_ref().map(|stopped| interrupted(stopped, result.seeds.len(), result.planned, "seeds")));
     parts.push(result.plan.name.clone());
-    if let (Some(first), Some(last)) = (result.seeds.first(), result.seeds.last()) {
-        parts.push(format!("seeds {} to {}", first.seed, last.seed));
-    }
     headed(result.outcome, &parts, result.exit_code, style)
+}
+
+/// `1 to 20: RECOVERED 17, STUCK 3`.
+fn seeds(result: &SeedsResult) -> String {
+    let (Some(first), Some(last)) = (result.seeds.first(), result.seeds.last()) else { return NONE.into() };
+    let range = if first.seed == last.seed { first.seed.to_string() } else { format!("{} to {}", first.seed, last.seed) };
+    if result.classes.is_empty() { range } else { format!("{range}: {}", class_counts(&result.classes)) }
 }
 
 /// A screen's first line.

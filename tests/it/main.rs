@@ -8,6 +8,7 @@ mod failures;
 mod nginx;
 mod plans;
 mod queueing;
+mod seeds;
 mod signals;
 mod simulated;
 mod spike;
