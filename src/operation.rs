@@ -224,7 +224,7 @@ impl Operation {
 mod tests {
     use super::*;
     use crate::policy::backoff::{Exponential, Fixed, Jitter, exponential::Clamp, jitter::Plain};
-    use crate::policy::budget::{BudgetConfig, Tier};
+    use crate::policy::budget::{BudgetConfig, Kind, Tier, WindowConfig};
     use crate::policy::hint::Honor;
     use crate::policy::{Attempts, Backoff, RetryAfter, RetryOn, classify};
     use crate::time::Share;
@@ -378,7 +378,8 @@ mod tests {
 
     #[test]
     fn the_budget_is_asked_last() {
-        let config = BudgetConfig { ratio: Share::ALL, window: Span::from_secs(10), min_per_second: 0.0, tier: Tier::Fleet };
+        let window = WindowConfig { ratio: Share::ALL, window: Span::from_secs(10), min_per_second: 0.0 };
+        let config = BudgetConfig { kind: Kind::Window(window), tier: Tier::Fleet };
         let budget = Budget::new(&config);
         let p = Policy { deadline: Some(Span::from_millis(100)), ..policy() };
         let t = Terms { budget: Some(&budget), ..terms(&p) };

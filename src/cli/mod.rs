@@ -3,11 +3,14 @@
 pub mod bisect;
 pub mod calibrate;
 pub mod check;
+pub mod compare;
 pub mod exit;
+pub mod finish;
 pub mod init;
 pub mod output;
 pub mod run;
 pub mod schema;
+pub mod simulate;
 pub mod target;
 pub mod terminal;
 
@@ -26,6 +29,10 @@ struct Cli {
 enum Command {
     /// Run a plan live and judge the recovery.
     Run(run::Args),
+    /// Run a plan in virtual time, with one seed or many, and judge the recovery.
+    Simulate(simulate::Args),
+    /// Run the policies that a plan compares, on the same seeds, and say what each changes.
+    Compare(compare::Args),
     /// Validate a plan, draw its timeline, and say what its arithmetic predicts.
     Check(check::Args),
     /// Find the value of a setting at which half of the seeds stay stuck, in virtual time.
@@ -52,6 +59,8 @@ pub fn main() -> ExitCode {
     };
     let code = match cli.command {
         Command::Run(args) => run::run(args),
+        Command::Simulate(args) => simulate::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Check(args) => check::run(args),
         Command::Bisect(args) => bisect::run(args),
         Command::Calibrate(args) => calibrate::run(args),

@@ -8,18 +8,24 @@ use crate::report::schema;
 #[derive(clap::Args)]
 pub struct Args {
     /// Print the schema of result.json instead of the plan's.
-    #[arg(long)]
+    #[arg(long, group = "of")]
     result: bool,
+    /// Print the schema of seeds.json, which `simulate` writes.
+    #[arg(long, group = "of")]
+    seeds: bool,
+    /// Print the schema of compare.json, which `compare` writes.
+    #[arg(long, group = "of")]
+    compare: bool,
 }
 
 /// Runs the command.
 pub fn run(args: Args) -> Code {
-    let schema = if args.result { result_schema() } else { schema::plan() };
+    let schema = match (args.result, args.seeds, args.compare) {
+        (true, ..) => crate::report::result::schema(),
+        (_, true, _) => crate::report::seeds::schema(),
+        (.., true) => crate::report::compare::schema(),
+        _ => schema::plan(),
+    };
     let text = serde_json::to_string_pretty(&schema).expect("a JSON value has text keys only");
     output::print(format!("{text}\n").as_bytes()).map_or_else(|lost| lost, |()| Code::Pass)
-}
-
-/// The one call site of the result's schema.
-fn result_schema() -> serde_json::Value {
-    crate::report::result::schema()
 }

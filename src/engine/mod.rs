@@ -18,6 +18,7 @@ pub trait Observer: Send {
 }
 
 /// Hears nothing: for a run of which only the record is wanted.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Unobserved;
 
 impl Observer for Unobserved {

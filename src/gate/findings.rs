@@ -106,7 +106,8 @@ pub fn find(gate: &GateConfig, evidence: &Evidence) -> Finding {
     Finding { gate: describe(gate), status, observed, wanted, value, bound: bound.ok(), place: gate.place }
 }
 
-fn describe(gate: &GateConfig) -> String {
+/// A gate as text: `amplification <= 1.3x during recovery`.
+pub fn describe(gate: &GateConfig) -> String {
     let during = match &gate.during {
         During::Run => String::new(),
         During::Baseline => " during baseline".into(),
@@ -240,7 +241,7 @@ fn wasted_work(service: Option<ServiceCounts>) -> Result<Observation, String> {
 }
 
 /// How many samples a figure takes to be evidence.
-fn needed(name: Figure) -> u64 {
+pub(super) fn needed(name: Figure) -> u64 {
     match name {
         Figure::P999 => 1000,
         Figure::P99 | Figure::AttemptP99 | Figure::LagP99 => 100,

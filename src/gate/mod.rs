@@ -2,18 +2,21 @@
 //!
 //! Owns what a run means: its [`Baseline`], whether it is healthy at a moment ([`health`]), its recovery class
 //! ([`recovery`]), whether its measurements can be trusted ([`trust`]), its gates ([`findings`]), the outcome ([`judge`]), and when it is stopped before its end
-//! ([`Stops`]). And, of many runs, what a plan asks of them ([`many`]), and at which value of a setting half of them stay stuck
-//! ([`tipping`]). Leaves to others: how figures are made (`metrics`), and how a verdict is written down (`report`).
+//! ([`Stops`]). And what a plan asks of many runs ([`many`]), their verdict ([`seeds`]), policies against each other ([`contest`]), and at which
+//! value of a setting half of the runs stay stuck ([`tipping`]). Leaves to others: how figures are made (`metrics`), and how a verdict is written
+//! down (`report`).
 
 pub mod baseline;
 pub mod condition;
 pub mod config;
+pub mod contest;
 pub mod findings;
 pub mod health;
 pub mod many;
 pub mod recovery;
 #[cfg(test)]
 mod scenario;
+pub mod seeds;
 pub mod stop;
 pub mod tipping;
 pub mod trend;
@@ -23,8 +26,10 @@ pub mod verdict;
 pub use baseline::Baseline;
 pub use condition::{Bound, Comparison, Condition, Operator};
 pub use config::{Class, Expect, GateConfig, RecoveryConfig, SteadyState, StopConfig};
+pub use contest::{Contestant, judge_contest};
 pub use findings::{Finding, Status};
 pub use many::{Against, CompareGate, Compared, RunGate, SeedShare};
 pub use recovery::Recovery;
+pub use seeds::{SeedRun, SeedsVerdict, judge_seeds};
 pub use stop::Stops;
 pub use verdict::{Judgement, Outcome, Verdict, judge};

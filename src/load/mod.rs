@@ -10,6 +10,7 @@ pub mod constant;
 mod crowd;
 pub mod poisson;
 pub mod ramp;
+pub mod spike;
 pub mod trigger;
 
 use crate::choice;
@@ -20,6 +21,7 @@ pub use constant::Constant;
 pub use crowd::Crowd;
 pub use poisson::Poisson;
 pub use ramp::Ramp;
+pub use spike::Spike;
 pub use trigger::Trigger;
 
 choice! {
@@ -31,6 +33,8 @@ choice! {
         poisson => Poisson(Poisson),
         /// At a rate that changes linearly.
         ramp => Ramp(Ramp),
+        /// At random, at a rate that jumps up for a while.
+        spike => Spike(Spike),
         /// Each client starts its next operation when its last one has ended: closed load.
         closed => Closed(Closed),
         /// Every client offers one operation at one moment.
@@ -69,6 +73,7 @@ impl Load {
             Self::Constant(constant) => constant.next(crowd, step),
             Self::Poisson(poisson) => poisson.next(crowd, step),
             Self::Ramp(ramp) => ramp.next(crowd, step),
+            Self::Spike(spike) => spike.next(crowd, step),
             Self::Closed(closed) => closed.next(crowd, step),
             Self::Trigger(trigger) => trigger.next(crowd, step),
         };
@@ -124,6 +129,7 @@ mod tests {
             Load::Poisson(Poisson { rate: None, each: Some(zero) }),
             Load::Ramp(Ramp { from: zero, to: zero, over: Span::from_secs(3) }),
             Load::Ramp(Ramp { from: zero, to: zero, over: Span::ZERO }),
+            Load::Spike(Spike { rate: zero, peak: zero, at: Span::ZERO, r#for: Span::from_secs(1) }),
         ] {
             assert_eq!(starts(&load, 1, 5, end), [], "{load:?}");
         }

@@ -18,6 +18,15 @@ use crate::time::Span;
 pub enum Offered {
     /// Operations per second, at most, whatever the target does: open load.
     Rate(f64),
+    /// Operations per second, and for a while more (or fewer): open load.
+    Spike {
+        /// Outside the spike.
+        rate: f64,
+        /// During it.
+        peak: f64,
+        /// How long it lasts, in seconds.
+        lasting: f64,
+    },
     /// So many operations, about at once.
     Burst(f64),
     /// One operation per client at a time: closed load.
@@ -30,12 +39,25 @@ pub enum Offered {
 }
 
 impl Offered {
-    /// Operations per second where that does not depend on the target; else 0.
+    /// Operations per second where that does not depend on the target, a spike left aside; else 0.
     pub fn rate(self) -> f64 {
         match self {
-            Self::Rate(rate) => rate,
+            Self::Rate(rate) | Self::Spike { rate, .. } => rate,
             Self::Burst(_) | Self::Closed { .. } => 0.0,
         }
+    }
+
+    /// The most operations per second where that does not depend on the target; else 0.
+    pub fn peak(self) -> f64 {
+        match self {
+            Self::Spike { rate, peak, .. } => rate.max(peak),
+            other => other.rate(),
+        }
+    }
+
+    /// Whether operations come whatever the target does, and go on coming.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Rate(_) | Self::Spike { .. })
     }
 }
 
@@ -49,6 +71,9 @@ pub fn offered(fleet: &FleetConfig) -> Offered {
         Load::Constant(load) => by(load.rate, load.each),
         Load::Poisson(load) => by(load.rate, load.each),
         Load::Ramp(ramp) => Offered::Rate(ramp.from.get().max(ramp.to.get())),
+        Load::Spike(spike) => {
+            Offered::Spike { rate: spike.rate.get(), peak: spike.peak.get(), lasting: spike.r#for.as_secs_f64() }
+        }
         Load::Closed(closed) => Offered::Closed { clients, think: closed.think.as_secs_f64() },
         Load::Trigger(trigger) if trigger.spread >= Span::from_secs(1) => Offered::Rate(clients / trigger.spread.as_secs_f64()),
         Load::Trigger(_) => Offered::Burst(clients),
@@ -56,13 +81,13 @@ pub fn offered(fleet: &FleetConfig) -> Offered {
 }
 
 /// Operations per second that the whole plan offers, closed fleets taken at their fastest that can be told: an
-/// answer in the mean service time of the built-in target. None where a fleet's rate cannot be told.
+/// answer in the mean service time of the built-in target or the model; spikes left aside. None where a fleet's rate cannot be told.
 pub fn offered_total(plan: &Plan) -> Option<f64> {
-    let service = plan.target.service.as_ref().map_or(0.0, |service| mean_service_time(&service.service_time));
+    let service = plan.target.behaviour().map_or(0.0, |service| mean_service_time(&service.service_time));
     plan.fleets
         .iter()
         .map(|fleet| match offered(&fleet.config) {
-            Offered::Rate(rate) => Some(rate),
+            Offered::Rate(rate) | Offered::Spike { rate, .. } => Some(rate),
             Offered::Burst(_) => Some(0.0),
             Offered::Closed { clients, think } if think + service > 0.0 => Some(clients / (think + service)),
             Offered::Closed { .. } => None,
@@ -185,7 +210,7 @@ fn fleet_load(fleet: &Fleet) -> FleetLoad {
     let offered = offered(&fleet.config);
     let attempts = worst_attempts(&fleet.policy);
     let attempted = match (offered, attempts) {
-        (Offered::Rate(rate), WorstAttempts::AtMost(attempts)) => Some(rate * attempts),
+        (Offered::Rate(_) | Offered::Spike { .. }, WorstAttempts::AtMost(attempts)) => Some(offered.peak() * attempts),
         (Offered::Burst(operations), WorstAttempts::AtMost(attempts)) => Some(operations * attempts),
         (Offered::Closed { clients, think }, WorstAttempts::AtMost(attempts)) if think > 0.0 => {
             Some(clients * attempts / (think + (1..attempts as u32).map(|n| mean_wait(&fleet.policy, n)).sum::<f64>()))

@@ -146,6 +146,13 @@ record! {
     }
 }
 
+impl TargetConfig {
+    /// How the target behaves, as far as the plan says: the built-in one, or the model of somebody's URL.
+    pub fn behaviour(&self) -> Option<&ServiceConfig> {
+        self.service.as_ref().or(self.model.as_ref())
+    }
+}
+
 impl Success {
     /// Whether a status counts as success.
     pub fn accepts(&self, status: u16) -> bool {

@@ -1,6 +1,7 @@
 //! Plans that are wrong, and what is said of each; plans that are hostile, and what that costs.
 
 use super::*;
+use crate::gate::Against;
 use crate::time::Timestamp;
 
 const BASE: &str = r#"version: 1
@@ -127,6 +128,21 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "service: { servers: 1, service_time: 1ms, limiter: { token_bucket: { rate: 1/s, retry_after: ¶1500ms } } }",
         "whole seconds|such as `retry_after: 2s`",
     ),
+    (
+        "/x\n",
+        "/x\n  model: { servers: 1, service_time: 1ms, limiter: { token_bucket: { rate: 1/s, retry_after: ¶1500ms } } }\n",
+        "whole seconds|such as `retry_after: 2s`",
+    ),
+    ("/x\n", "/x\n  model: { servers: 1, service_time: ¶25h }\n", "a service time longer than"),
+    (
+        "url: http://127.0.0.1:8080/x",
+        "service: { servers: 1, service_time: 1ms }\n  model: ¶{ servers: 1, service_time: 1ms }",
+        "the built-in target is its own model",
+    ),
+    // Network.
+    ("policies:", "network: ¶moon\npolicies:", "unknown word `moon`"),
+    ("policies:", "network: { latency: ¶25h }\npolicies:", "a hop that takes longer than"),
+    ("policies:", "network: { ¶latencie: 1ms }\npolicies:", "did you mean `latency`?"),
     // Policies.
     ("attempts: 3,", "attempts: unlimited,", ""),
     ("timeout: 1s", "timeout: 1s, backoff: { exponential: { base: 2s, cap: ¶1s } }", "shorter than the base"),
@@ -135,6 +151,25 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("timeout: 1s", "timeout: 1s, budget: ¶{ ratio: 10% }", "`tier` is missing: expected one of client, fleet"),
     ("timeout: 1s", "timeout: 1s, budget: { ratio: 10%, tier: fleet, window: ¶0 }", "longer than nothing"),
     ("timeout: 1s", "timeout: 1s, budget: { ratio: 10%, tier: fleet, min_per_second: ¶-1 }", "it must be 0 or more"),
+    ("timeout: 1s", "timeout: 1s, budget: ¶{ tier: fleet }", "needs `ratio: 10%`, or `bucket: { deposit: 10%, burst: 5 }`"),
+    (
+        "timeout: 1s",
+        "timeout: 1s, budget: { ratio: 1%, bucket: ¶{ deposit: 10%, burst: 5 }, tier: fleet }",
+        "`bucket` and `ratio` exclude each other",
+    ),
+    (
+        "timeout: 1s",
+        "timeout: 1s, budget: { bucket: { deposit: 10%, burst: 5 }, window: ¶10s, tier: fleet }",
+        "`window` goes with `ratio`",
+    ),
+    (
+        "timeout: 1s",
+        "timeout: 1s, budget: { bucket: { deposit: 10%, burst: 5 }, min_per_second: ¶1, tier: fleet }",
+        "`min_per_second` goes with `ratio`",
+    ),
+    ("timeout: 1s", "timeout: 1s, budget: { bucket: { deposit: 10%, burst: ¶0 }, tier: fleet }", "expected 1 to 1000000"),
+    ("timeout: 1s", "timeout: 1s, budget: { bucket: { deposit: ¶0.1, burst: 5 }, tier: fleet }", "write `10%`"),
+    ("timeout: 1s", "timeout: 1s, budget: { bucket: ¶{ burst: 5 }, tier: fleet }", "`deposit` is missing"),
     ("timeout: 1s", "timeout: 1s, deadline: ¶0", "longer than nothing"),
     ("timeout: 1s", "timeout: 1s, ¶preset: aws", "unknown key `preset`"),
     ("  p: {", "  ¶p.q: { attempts: 1, timeout: 1s }\n  p: {", "cannot name a policy|such as `p-q`"),
@@ -149,6 +184,11 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("clients: 10", "clients: 10, outbox: ¶0", "must be 1 or more"),
     ("{ poisson: { rate: 100/s } }", "{ trigger: { at: ¶3m } }", "not within the run"),
     ("clients: 10", "¶workers: 10", "unknown key `workers`"),
+    ("poisson: { rate: 100/s }", "spike: { rate: 93/s, peak: 300/s, at: ¶3m, for: 5s }", "not within the run"),
+    ("poisson: { rate: 100/s }", "spike: { rate: 93/s, peak: 300/s, at: 1m, for: ¶0 }", "longer than nothing"),
+    ("poisson: { rate: 100/s }", "spike: { rate: 0/s, peak: ¶100000000/s, at: 1m, for: 5s }", "10000000/s at most"),
+    ("poisson: { rate: 100/s }", "spike: { rate: ¶0/s, peak: 0/s, at: 1m, for: 5s }", "offers nothing"),
+    ("poisson: { rate: 100/s }", "spike: ¶{ rate: 93/s, at: 1m, for: 5s }", "`peak` is missing"),
     // Timeline.
     ("at: 20s", "at: ¶3m", "the run ends at 2m"),
     ("for: 10s, name", "for: ¶2m, name", "after the run"),
@@ -195,6 +235,143 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("length: 2m", "length: 2m\nstop_if: [{ check: { http: ¶nowhere, every: 5s } }]", "has no scheme"),
     ("length: 2m", "length: 2m\nstop_if: [{ check: { command: ¶[] } }]", "the command is empty"),
     ("length: 2m", "length: 2m\nstop_if: [{ check: { command: [x], every: ¶0 } }]", "expected 100ms to 1h"),
+    // Comparing.
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: ¶b, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }] }",
+        "no fleet is called `b`",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: ¶pp, candidates: [{ q: { attempts: 1, timeout: 1s } }] }",
+        "did you mean `p`?",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [¶nope] }",
+        "no policy is called `nope`|the plan has: p",
+    ),
+    ("length: 2m", "length: 2m\ncompare: { fleet: a, reference: p, candidates: ¶[] }", "0 candidates: expected 1 to 64"),
+    ("length: 2m", "length: 2m\ncompare: { fleet: a, reference: p, candidates: ¶none }", "expected a list"),
+    ("length: 2m", "length: 2m\ncompare: { fleet: a, reference: p, candidates: [¶p] }", "`p` is the reference"),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }, ¶{ q: { attempts: 1, timeout: 1s } }] }",
+        "`q` is there twice",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [¶[q]] }",
+        "or a policy under a name, found a list",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [¶{ q: {}, r: {} }] }",
+        "one policy under its name, found 2 keys",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: ¶{ attempts: 1 } }] }",
+        "`timeout` is missing",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [¶{ \"a b\": { attempts: 1, timeout: 1s } }] }",
+        "cannot name a policy",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 2, timeout: 1s, backoff: { exponential: { base: 2s, cap: ¶1s } } } }] }",
+        "shorter than the base",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: ¶{ p: { attempts: 1, timeout: 1s } }, candidates: [{ q: { attempts: 1, timeout: 1s } }] }",
+        "another policy of the plan has that name",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }], seeds: ¶0 }",
+        "expected 1 to 1000",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }], seeds: ¶1001 }",
+        "expected 1 to 1000",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }], ¶seed: 3 }",
+        "did you mean `seeds`?",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }], gates: [{ policy: ¶qq, lost: \"== 0\" }] }",
+        "no candidate is called `qq`|did you mean `q`?",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }], gates: [{ policy: ¶p, lost: \"== 0\" }] }",
+        "`p` is the reference: a gate looks at a candidate",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }], gates: [¶{ lost: \"== 0\" }] }",
+        "`policy` is missing",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }], gates: [¶{ policy: q }] }",
+        "exactly one figure, found 0",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }], gates: [¶{ policy: q, lost: \"== 0\", errors: \"<= 1%\" }] }",
+        "exactly one figure, found 2",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }], gates: [{ policy: q, ¶recoverd: \">= 95%\" }] }",
+        "did you mean `recovered`?",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }], gates: [{ policy: q, lost: ¶\"<= 2x baseline\" }] }",
+        "is not a comparison of policies|<= 60% of reference",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }], gates: [{ policy: q, recovered: ¶\">= 3\" }] }",
+        "does not fit `recovered`: write it like `<= 5%`",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }], gates: [{ policy: q, p99: ¶\"<= 20\" }] }",
+        "or as a multiple such as `<= 60% of reference`",
+    ),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }], gates: [{ policy: q, wasted_work: ¶\"<= 5%\" }] }",
+        "built-in target only",
+    ),
+    (
+        "recovery: { after: out, within: 20s, hold: 10s }",
+        "compare: { fleet: a, reference: p, candidates: [{ q: { attempts: 1, timeout: 1s } }], gates: [{ policy: q, recovered: ¶\">= 95%\" }] }",
+        "`recovered` needs `recovery`, and the plan has none",
+    ),
+    // Many seeds.
+    ("  - { errors", "  - { recovered: ¶\"95%\" }\n  - { errors", "is not a share of seeds|write `>= 95% of seeds`"),
+    ("  - { errors", "  - { recovered: ¶\"<= 95%\" }\n  - { errors", "no demand on how many seeds recover"),
+    ("  - { errors", "  - { recovered: ¶\">= 195%\" }\n  - { errors", "between 0% and 100%"),
+    ("  - { errors", "  - { recovered: ¶[1] }\n  - { errors", "expected a share of seeds, such as `>= 95% of seeds`"),
+    ("  - { errors", "  - { recovered: \">= 95%\", ¶during: recovery }\n  - { errors", "does not go with `recovered`"),
+    ("  - { errors", "  - { recovered: \">= 9%\" }\n  - { recovered: ¶\">= 8%\" }\n  - { errors", "another gate says|keep one"),
+    (
+        "recovery: { after: out, within: 20s, hold: 10s }\ngates:\n",
+        "gates:\n  - { recovered: ¶\">= 95% of seeds\" }\n",
+        "nothing says what counts as recovered",
+    ),
+    ("  - { errors", "  - { eror: \"<= 1%\" }\n  - { errors: \"<= 1%\", fleet: ¶b }\n  - { errors", "no fleet is called `b`"),
     // Variables.
     ("timeout: 1s", "timeout: ¶\"${WAIT}\"", ""),
     ("http://127.0.0.1:8080/x", "http://127.0.0.1:¶${PORTT}/x", "the variable `PORTT` is not set"),
@@ -242,6 +419,21 @@ const WARNINGS: &[(&str, &str, &str)] = &[
     ("timeout: 1s", "timeout: 1s, retry_on: ¶[]", "nothing is retried"),
     ("timeout: 1s", "timeout: 1s, budget: ¶{ ratio: 0%, tier: fleet }", "never permits a retry"),
     ("timeout: 1s", "timeout: 1s, budget: ¶{ ratio: 10%, window: 100ms, tier: client }", "never permits a retry: a client of"),
+    ("timeout: 1s", "timeout: 1s, budget: ¶{ bucket: { deposit: 0%, burst: 3 }, tier: fleet }", "3 retries in the whole run"),
+    ("poisson: { rate: 100/s }", "spike: { rate: 93/s, peak: 300/s, at: 118s, for: ¶5s }", "beyond the end of the run"),
+    ("poisson: { rate: 100/s }", "spike: { rate: 93/s, peak: ¶3/s, at: 10s, for: 5s }", "this is no spike"),
+    (
+        "policies:",
+        "network: { latency: ¶400ms, upstream: 100ms }\npolicies:",
+        "a round trip through the network takes 1s on average",
+    ),
+    ("policies:", "network: { connect: ¶{ exponential: { mean: 2s } } }\npolicies:", "opening a connection takes 2s"),
+    ("policies:", "network: { reset: ¶60% }\npolicies:", "resets 60% of all attempts"),
+    (
+        "length: 2m",
+        "length: 2m\ncompare: { fleet: a, reference: p, candidates: [{ q: { attempts: 3, timeout: 1s, budget: ¶{ ratio: 0%, tier: fleet } } }] }",
+        "never permits a retry: fleet `a`",
+    ),
     ("http://127.0.0.1:8080/x", "¶http://api.example.com/", "not in `allow`"),
     ("/x\n", "/x\n  max_attempts: ¶50/s\n", "below the offered load of 100/s"),
     ("/x\n", "/x\n  success: { within: ¶2s }\n", "adds nothing"),
@@ -265,6 +457,45 @@ fn every_warning_is_found_at_its_place() {
             assert!(shown.contains(&format!("plan.yaml:{line}:{column}: warning: ")), "{new}\n{shown}");
         }
     }
+}
+
+#[test]
+fn a_comparison_resolves_its_names() {
+    let section = r#"compare:
+  fleet: a
+  reference: p
+  candidates: [q, { own: { attempts: 2, timeout: 500ms } }]
+  gates:
+    - { policy: own, recovery_time: "<= reference" }
+    - { policy: q, peak_attempts: "< 60% of reference" }
+    - { policy: q, recovered: ">= 95%" }
+    - { policy: q, recovery_time: "<= 20s" }
+length: 2m"#;
+    let text = with("length: 2m", section)
+        .replace("  p: {", "  q: { attempts: 2, timeout: 2s }\n  p: {")
+        .replace("gates:\n  - { errors", "gates:\n  - { recovered: \">= 90% of seeds\" }\n  - { errors");
+    let loaded = load_with(&text, &[]).unwrap();
+    assert_eq!(loaded.warnings_text, "", "what is compared is used");
+    let compare = loaded.plan.compare.unwrap();
+    assert_eq!((compare.fleet, compare.reference.name.as_str(), compare.seeds, compare.runs()), (0, "p", 20, 60));
+    let names: Vec<&str> = compare.candidates.iter().map(|candidate| candidate.name.as_str()).collect();
+    assert_eq!(names, ["q", "own"]);
+    assert_eq!(compare.candidates[1].policy.timeout, Span::from_millis(500));
+    let gates: Vec<_> =
+        compare.gates.iter().map(|gate| (gate.policy, gate.figure.word(), gate.operator.sign(), gate.against)).collect();
+    let (reference, absolute) = (Against::Reference, Against::Absolute);
+    assert_eq!(
+        gates,
+        [
+            (1, "recovery_time", "<=", reference(1.0)),
+            (0, "peak_attempts", "<", reference(0.6)),
+            (0, "recovered", ">=", absolute(0.95)),
+            (0, "recovery_time", "<=", absolute(20.0)),
+        ]
+    );
+    let recovered = loaded.plan.recovered.unwrap();
+    assert!((recovered.at_least.get() - 0.9).abs() < 1e-12 && recovered.holds(18, 20));
+    assert_eq!(loaded.plan.gates.len(), 1, "it is no gate of a single run");
 }
 
 #[test]

@@ -22,6 +22,11 @@ pub const EVENTS: &str = "events.ndjson";
 /// The plan after variables and overrides.
 pub const EFFECTIVE: &str = "effective.yaml";
 
+/// What many seeds of a plan showed.
+pub const SEEDS: &str = "seeds.json";
+/// What a comparison of policies showed.
+pub const COMPARE: &str = "compare.json";
+
 /// Characters of a plan's name that a folder's name keeps.
 const NAME_LENGTH: usize = 64;
 /// Runs of one plan and seed that may begin in one second.
@@ -99,6 +104,18 @@ impl ReportFolder {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// A folder in this one, for the report of one run of many.
+    ///
+    /// # Errors
+    /// One that cannot be made.
+    pub fn within(&self, name: &str) -> Result<Self, FolderError> {
+        let path = self.path.join(folder_name(name));
+        match fs::create_dir(&path) {
+            Ok(()) => Ok(Self { path }),
+            Err(source) => Err(FolderError::Unwritable { path, source }),
+        }
     }
 
     /// Removes the folder of a run that never began. What has been written into it goes too.

@@ -2,6 +2,8 @@
 
 pub mod bisect;
 pub mod calibrate;
+pub mod compare;
+pub mod compare_text;
 pub mod curve;
 pub mod events;
 pub mod folder;
@@ -13,5 +15,8 @@ pub mod result;
 #[cfg(test)]
 mod sample;
 pub mod schema;
+pub mod seeds;
+pub mod seeds_progress;
+pub mod seeds_text;
 pub mod text;
 pub mod windows_csv;

@@ -1,8 +1,8 @@
 //! A plan as text: what it is, its timeline drawn, the load it can make, and what arithmetic says of it.
 
 use crate::plan::arithmetic::{self, Offered, WorstAttempts, WorstLoad};
-use crate::plan::{Loaded, Plan};
-use crate::service::config::{Servers, ServiceTime};
+use crate::plan::{Compare, Loaded, Plan};
+use crate::service::config::{Servers, ServiceConfig, ServiceTime};
 use crate::time::{Span, Timestamp};
 use std::fmt::Write as _;
 
@@ -44,11 +44,19 @@ pub fn json(loaded: &Loaded) -> serde_json::Value {
     let warnings = loaded.warnings.sorted().into_iter().map(|problem| {
         serde_json::json!({ "line": problem.place.line, "column": problem.place.column, "message": problem.message, "hint": problem.hint })
     });
+    let compare = plan.compare.as_ref().map(|compare| {
+        let candidates: Vec<&str> = compare.candidates.iter().map(|candidate| candidate.name.as_str()).collect();
+        serde_json::json!({
+            "reference": compare.reference.name, "candidates": candidates, "seeds": compare.seeds, "runs": compare.runs(),
+        })
+    });
     serde_json::json!({
         "name": plan.name,
         "sha256": loaded.sha256,
         "seed": plan.seed,
         "length_ms": plan.length.as_millis(),
+        "simulates": simulates(plan),
+        "compare": compare,
         "fleets": fleets.collect::<Vec<_>>(),
         "timeline": steps.collect::<Vec<_>>(),
         "worst_attempts_per_second": worst.attempted,
@@ -65,6 +73,11 @@ fn summary(out: &mut String, plan: &Plan, width: usize) {
     };
     put(out, "", &format!("{}: {} in full, {faults}, seed {}", plan.name, plan.length, plan.seed), width);
     put(out, "  target   ", &target(plan), width);
+    match &plan.target.model {
+        Some(model) => put(out, "  model    ", &format!("in simulation: {}", behaviour(model)), width),
+        None if simulates(plan) => {}
+        None => put(out, "  runs     ", "live only: a `model` beside the `url` would let it be simulated", width),
+    }
     for fleet in &plan.fleets {
         let policy = if fleet.policy_name == "inline" { "its own policy" } else { &fleet.policy_name };
         let offered = offer(arithmetic::offered(&fleet.config));
@@ -73,6 +86,34 @@ fn summary(out: &mut String, plan: &Plan, width: usize) {
     if let Some(expect) = &plan.expect {
         put(out, "  expects  ", expect.class.word(), width);
     }
+    if let Some(recovered) = &plan.recovered {
+        put(out, "  seeds    ", &format!("recovered {}", recovered.text), width);
+    }
+    if let Some(compare) = &plan.compare {
+        put(out, "  compares ", &comparison(plan, compare), width);
+    }
+}
+
+/// Whether the plan says how its target behaves, so that virtual time can run it.
+fn simulates(plan: &Plan) -> bool {
+    plan.target.behaviour().is_some()
+}
+
+fn comparison(plan: &Plan, compare: &Compare) -> String {
+    let fleet = plan.fleets.get(usize::from(compare.fleet)).map_or("", |fleet| &fleet.name);
+    let names: Vec<&str> = compare.candidates.iter().map(|candidate| candidate.name.as_str()).collect();
+    let seeds = match compare.seeds {
+        1 => "1 seed".to_string(),
+        n => format!("{n} seeds"),
+    };
+    format!(
+        "{} with {} on fleet {fleet}: {} policies × {seeds} = {} runs, {} of virtual time",
+        names.join(", "),
+        compare.reference.name,
+        names.len() + 1,
+        compare.runs(),
+        plan.length.times(compare.runs())
+    )
 }
 
 /// Writes a text behind a head, wrapped to the width; what follows is indented as deep as the head.
@@ -88,6 +129,10 @@ fn target(plan: &Plan) -> String {
         let url = plan.target.url.as_ref().map(|url| url.value.to_string()).unwrap_or_default();
         return format!("{} {url}", plan.target.method.value);
     };
+    format!("built-in: {}", behaviour(service))
+}
+
+fn behaviour(service: &ServiceConfig) -> String {
     let servers = match service.servers {
         Servers::Limited(n) => format!("{n} servers"),
         Servers::Unlimited => "unlimited servers".into(),
@@ -100,12 +145,15 @@ fn target(plan: &Plan) -> String {
         ServiceTime::Percentiles(p) => format!("measured, mean {}", p.mean().about()),
     };
     let capacity = arithmetic::capacity(service).map_or("no limit".into(), |capacity| format!("{}/s", number(capacity)));
-    format!("built-in: {servers}, {time} each, queue {}: {capacity}", service.queue)
+    format!("{servers}, {time} each, queue {}: {capacity}", service.queue)
 }
 
 fn offer(offered: Offered) -> String {
     match offered {
         Offered::Rate(rate) => format!("{} operations/s", number(rate)),
+        Offered::Spike { rate, peak, lasting } => {
+            format!("{} operations/s, {}/s for {}", number(rate), number(peak), Span::from_secs_f64(lasting))
+        }
         Offered::Burst(operations) => format!("{} operations at once", number(operations)),
         Offered::Closed { think: 0.0, .. } => "closed load without a pause".into(),
         Offered::Closed { think, .. } => format!("closed load, {} between operations", Span::from_secs_f64(think)),
@@ -341,6 +389,31 @@ length: 4m
         ] {
             assert!(text.contains(want), "{want}\n{text}");
         }
+    }
+
+    #[test]
+    fn what_applies_is_said() {
+        let seeds = "recovery: { after: block, within: 60s, hold: 30s }\ngates: [{ recovered: '>= 95% of seeds' }]\n";
+        let compare = "compare: { fleet: a, reference: slow, candidates: [quick, { own: { attempts: 2, timeout: 1s } }] }\n";
+        let policies = "policies: { slow: { attempts: 2, timeout: 2s }, quick: { attempts: 4, timeout: 1s } }\nfleets:\n";
+        let text = PLAN
+            .replace("'http://127.0.0.1:1/' }", "'http://127.0.0.1:1/', model: { servers: 8, service_time: 40ms } }")
+            .replace("recovery: { after: block, within: 60s, hold: 30s }\n", &format!("{seeds}{compare}"))
+            .replace("fleets:\n", policies);
+        let loaded = plan_of(&text);
+        let said = check(&loaded.plan, 120);
+        for want in [
+            "  model    in simulation: 8 servers, 40ms each, queue 1000: 200/s",
+            "  seeds    recovered >= 95% of seeds",
+            "  compares quick, own with slow on fleet a: 3 policies × 20 seeds = 60 runs, 4h of virtual time",
+        ] {
+            assert!(said.contains(want), "{want}\n{said}");
+        }
+        let json = json(&loaded);
+        assert_eq!((&json["simulates"], &json["compare"]["runs"]), (&true.into(), &60.into()));
+        let live = plan_of(PLAN);
+        assert!(check(&live.plan, 100).contains("live only: a `model` beside the `url`"));
+        assert_eq!(super::json(&live)["simulates"], false);
     }
 
     #[test]

@@ -9,6 +9,8 @@ mod json;
 mod series;
 
 pub use build::result;
+pub(super) use build::{class, finding, fine, outcome, stopped};
+pub(super) use json::document;
 pub use json::json;
 pub use series::{AttemptsCount, Distribution, FleetResult, Latency, Percentile, PhaseResult, ShareCount, Stretch, WindowResult};
 

@@ -1,5 +1,9 @@
 //! Runs as they might have been, for the tests of the reports.
 
+mod many;
+
+pub use many::*;
+
 use super::result::{Engine, PlanInfo, RunResult, result};
 use crate::config::Place;
 use crate::event::AttemptOutcome;
@@ -292,4 +296,14 @@ pub fn aborted() -> RunResult {
 /// A judge who saw nothing.
 pub fn verdict_of_nothing() -> Verdict {
     Verdict { outcome: Outcome::Inconclusive, recovery: None, baseline: None, findings: Vec::new(), reasons: Vec::new() }
+}
+
+/// Compares with a file of `tests/golden`, or rewrites it where `UPDATE_GOLDEN` is set.
+pub fn golden(name: &str, text: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(text == golden, "{name} differs; UPDATE_GOLDEN=1 rewrites it. Now:\n{text}");
 }

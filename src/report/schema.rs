@@ -200,6 +200,20 @@ mod tests {
             ("expect: { class: STUCK }", true),
             ("expect: { class: stuck }", false),
             ("compare: {}", false),
+            ("compare: { fleet: a, reference: p, candidates: [q, { own: { attempts: 1, timeout: 1s } }] }", true),
+            ("compare: { fleet: a, reference: p, candidates: q }", false),
+            (
+                "compare: { fleet: a, reference: p, candidates: [q], seeds: 5, gates: [{ policy: q, lost: '<= reference' }, { policy: q, recovered: '>= 95%' }] }",
+                true,
+            ),
+            ("compare: { fleet: a, reference: p, candidates: [q], gates: [{ lost: '<= reference' }] }", false),
+            ("gates: [{ recovered: '>= 95% of seeds' }]", true),
+            ("gates: [{ recovered: '<= 95% of seeds' }]", false),
+            ("policies: { p: { attempts: 2, timeout: 1s, budget: { bucket: { deposit: 10%, burst: 5 }, tier: fleet } } }", true),
+            ("policies: { p: { attempts: 2, timeout: 1s, budget: { bucket: { burst: 5 }, tier: fleet } } }", false),
+            ("network: wan", true),
+            ("network: { latency: { p50: 40ms, p99: 150ms }, reset: 1% }", true),
+            ("network: moon", false),
         ] {
             let found = validator.is_valid(&instance(&format!("{base}{more}\n")));
             assert_eq!(found, valid, "{more}");

@@ -109,6 +109,33 @@ const PLANS: &[Case] = &[
     case("gate during nothing", "'<= 3x' }", "'<= 3x', during: nothing }", &[":14:", "nothing"]),
     case("gate of no fleet", "'<= 3x' }", "'<= 3x', fleet: nobody }", &[":14:", "nobody"]),
     case("unknown class", "length: 4s", "expect: { class: FINE }\nlength: 4s", &["FINE", "RECOVERED"]),
+    case("compare nothing", "length: 4s", "compare: {}\nlength: 4s", &["fleet", "reference", "candidates", "missing"]),
+    case(
+        "compare an unknown policy",
+        "length: 4s",
+        "compare: { fleet: app, reference: app, candidates: [ap] }\nlength: 4s",
+        &[":15:", "`ap`", "app"],
+    ),
+    case(
+        "compare a policy with itself",
+        "length: 4s",
+        "compare: { fleet: app, reference: app, candidates: [app] }\nlength: 4s",
+        &[":15:", "reference"],
+    ),
+    case("a share of no seeds", "amplification: '<= 3x'", "recovered: '<= 95% of seeds'", &[":14:", ">= 95% of seeds"]),
+    case(
+        "a budget of two kinds",
+        "attempts: 2,",
+        "attempts: 2, budget: { ratio: 10%, bucket: { deposit: 10%, burst: 5 }, tier: fleet },",
+        &[":6:", "bucket", "ratio"],
+    ),
+    case(
+        "a spike after the end",
+        "constant: { rate: 20/s }",
+        "spike: { rate: 9/s, peak: 30/s, at: 1m, for: 5s }",
+        &[":8:", "1m"],
+    ),
+    case("unknown network", "policies:", "network: moon\npolicies:", &[":5:", "moon", "loopback"]),
     case("a length of days", "length: 4s", "length: 900h", &[":15:", "length"]),
 ];
 

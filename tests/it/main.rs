@@ -4,11 +4,16 @@
 mod bad_input;
 mod bisect;
 mod calibrate;
+mod failures;
 mod nginx;
 mod plans;
+mod queueing;
 mod signals;
+mod simulated;
+mod spike;
 mod storms;
 mod support;
 mod target;
 mod tidy;
 mod truth;
+mod writers;

@@ -1,7 +1,7 @@
 //! SIGINT, SIGTERM and SIGHUP: the first asks for an orderly end, the second ends the process at once.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -14,6 +14,8 @@ pub struct Signals {
 
 /// Whether nothing is left that an end would have to put in order.
 static OVER: AtomicBool = AtomicBool::new(false);
+/// The number of the first signal; 0 until one has come.
+static HEARD: AtomicI32 = AtomicI32::new(0);
 static INSTALLED: Mutex<Option<Signals>> = Mutex::new(None);
 
 impl Signals {
@@ -46,6 +48,7 @@ impl Signals {
                     if *heard.borrow() != 0 || OVER.load(Ordering::SeqCst) {
                         std::process::exit(128 + number);
                     }
+                    HEARD.store(number, Ordering::SeqCst);
                     heard.send_replace(number);
                 }
             });
@@ -58,6 +61,11 @@ impl Signals {
     /// The number of the first signal, if one has come.
     pub fn heard(&self) -> Option<i32> {
         Some(*self.first.borrow()).filter(|number| *number != 0)
+    }
+
+    /// Becomes the number of the first signal, for work that waits for nothing and only looks.
+    pub fn flag() -> &'static AtomicI32 {
+        &HEARD
     }
 
     /// The run is over and its report is written: from here on the first signal ends the process.

@@ -26,6 +26,9 @@ pub trait Queue<T> {
     /// How many items it holds.
     fn len(&self) -> usize;
 
+    /// What comes next, as far as the queue has it at hand; given once, and possibly nothing. For whoever can prepare for it.
+    fn at_hand(&mut self) -> &[Entry<T>];
+
     /// Whether it holds none.
     fn is_empty(&self) -> bool {
         self.len() == 0
@@ -34,9 +37,11 @@ pub trait Queue<T> {
 
 /// An item with its moment.
 #[derive(Clone, Copy, Debug)]
-struct Entry<T> {
-    at: Timestamp,
-    item: T,
+pub struct Entry<T> {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub item: T,
 }
 
 /// An item with its moment and place in the order.
@@ -97,6 +102,10 @@ impl<T> Queue<T> for HeapQueue<T> {
     fn len(&self) -> usize {
         self.heap.len()
     }
+
+    fn at_hand(&mut self) -> &[Entry<T>] {
+        &[]
+    }
 }
 
 /// Bits of a moment below its tick.
@@ -119,6 +128,8 @@ pub struct BucketQueue<T> {
     /// The items of the current tick, and of any before it, in their order; those before `taken` are gone.
     current: Vec<Entry<T>>,
     taken: usize,
+    /// Whether `current` is new, and nobody has asked for it.
+    fresh: bool,
     /// Items that were pushed into the current tick and belong before its last one.
     early: HeapQueue<T>,
     /// Chunks that nobody uses.
@@ -156,6 +167,7 @@ impl<T: Copy> Default for BucketQueue<T> {
             tick: 0,
             current: Vec::new(),
             taken: 0,
+            fresh: false,
             early: HeapQueue::default(),
             spare: Vec::new(),
             len: 0,
@@ -199,6 +211,10 @@ impl<T: Copy> Queue<T> for BucketQueue<T> {
     fn len(&self) -> usize {
         self.len
     }
+
+    fn at_hand(&mut self) -> &[Entry<T>] {
+        if std::mem::take(&mut self.fresh) { &self.current[self.taken..] } else { &[] }
+    }
 }
 
 impl<T: Copy> BucketQueue<T> {
@@ -233,6 +249,7 @@ impl<T: Copy> BucketQueue<T> {
         // Stable: at one moment the order of being pushed stays, because a bucket keeps it and is moved down before
         // anything is pushed below it.
         self.current.sort_by_key(|entry| entry.at);
+        self.fresh = true;
     }
 
     /// Enters the next bucket in use, and moves what it holds down.

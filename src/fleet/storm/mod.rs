@@ -10,7 +10,7 @@ use crate::event::{AttemptOutcome, Event, LateBy, OperationId, OperationOutcome}
 use crate::load::{Closed, Constant, Load, Poisson, Ramp, Trigger};
 use crate::pace::Pacer;
 use crate::policy::backoff::{Exponential, Fixed, Jitter, exponential::Clamp, jitter::Plain};
-use crate::policy::budget::{BudgetConfig, Tier};
+use crate::policy::budget::{BudgetConfig, Kind, Tier, WindowConfig};
 use crate::policy::hint::Honor;
 use crate::policy::{Attempts, Backoff, Budget, Policy, RetryAfter, classify};
 use crate::rng::{Key, Purpose};
@@ -239,7 +239,8 @@ fn fixed(delay: u64) -> Backoff {
 
 fn budget(tier: Tier) -> Option<At<BudgetConfig>> {
     let ratio = Share::new(0.1).unwrap();
-    Some(At { value: BudgetConfig { ratio, window: Span::from_secs(10), min_per_second: 0.0, tier }, place: Place::default() })
+    let kind = Kind::Window(WindowConfig { ratio, window: Span::from_secs(10), min_per_second: 0.0 });
+    Some(At { value: BudgetConfig { kind, tier }, place: Place::default() })
 }
 
 fn setup(clients: u32, load: Load, policy: Policy) -> Setup {

@@ -31,7 +31,8 @@ pub fn rules(plan: &Plan) -> Vec<Rule> {
     rules.extend(load.as_ref().map(|load| budgets(plan, load)).unwrap_or_default());
     rules.extend(load.as_ref().and_then(|load| spreading(plan, load)));
     rules.extend(load.as_ref().and_then(|load| drain(plan, load)));
-    rules.extend(plan.target.service.as_ref().and_then(|service| patience(plan, service)));
+    rules.extend(load.as_ref().map(|load| spikes(plan, load)).unwrap_or_default());
+    rules.extend(plan.target.behaviour().and_then(|service| patience(plan, service)));
     for fleet in &plan.fleets {
         rules.extend(shape(fleet));
     }
@@ -48,9 +49,9 @@ struct Load {
 }
 
 impl Load {
-    /// None where either is not known: somebody else's target has a capacity, but the plan does not say which.
+    /// None where either is not known: somebody else's target has a capacity, and a plan without a model does not say which.
     fn of(plan: &Plan) -> Option<Self> {
-        let capacity = capacity(plan.target.service.as_ref()?)?;
+        let capacity = capacity(plan.target.behaviour()?)?;
         let offered = offered_total(plan)?;
         (offered > 0.0 && capacity > 0.0).then_some(Self { offered, capacity })
     }
@@ -62,7 +63,9 @@ fn rule(key: &'static str, danger: bool, sentence: String) -> Rule {
 
 /// λ·(R+1) for somebody else's target: what it would have to serve.
 fn unknown_capacity(plan: &Plan) -> Option<Rule> {
-    plan.target.url.as_ref()?;
+    if plan.target.behaviour().is_some() {
+        return None;
+    }
     let worst = worst_load(plan).attempted?;
     let offered: f64 = plan.fleets.iter().map(|fleet| offered(&fleet.config).rate()).sum();
     (offered > 0.0 && worst > offered).then(|| {
@@ -129,7 +132,7 @@ fn storm(plan: &Plan, load: &Load) -> Option<Rule> {
 
 fn share_of(fleet: &Fleet, plan: &Plan, load: &Load) -> f64 {
     match offered(&fleet.config) {
-        Offered::Rate(rate) => rate,
+        Offered::Rate(rate) | Offered::Spike { rate, .. } => rate,
         Offered::Burst(_) => 0.0,
         Offered::Closed { .. } => {
             let open: f64 = plan.fleets.iter().map(|other| offered(&other.config).rate()).sum();
@@ -149,8 +152,8 @@ fn budgets(plan: &Plan, load: &Load) -> Vec<Rule> {
     let one = |fleet: &Fleet| {
         let budget = fleet.policy.budget.as_ref()?;
         let sharers = if budget.value.tier == Tier::Client { f64::from(fleet.config.clients) } else { 1.0 };
-        let unearned = budget.value.min_per_second * sharers / share_of(fleet, plan, load).max(f64::MIN_POSITIVE);
-        let ratio = budget.value.ratio.get() + unearned;
+        let unearned = budget.value.kind.unearned() * sharers / share_of(fleet, plan, load).max(f64::MIN_POSITIVE);
+        let ratio = budget.value.kind.ratio().get() + unearned;
         let holds = ratio < room;
         let verdict = if holds { "protects" } else { "does not protect" };
         let sign = if holds { "<" } else { "≥" };
@@ -169,7 +172,7 @@ fn budgets(plan: &Plan, load: &Load) -> Vec<Rule> {
 /// Backoff does not make open load less.
 fn spreading(plan: &Plan, load: &Load) -> Option<Rule> {
     let waits = |fleet: &&Fleet| !matches!(fleet.policy.backoff, Backoff::None(_)) && fleet.policy.budget.is_none();
-    let open = |fleet: &&Fleet| matches!(offered(&fleet.config), Offered::Rate(_));
+    let open = |fleet: &&Fleet| offered(&fleet.config).is_open();
     let fleet = plan.fleets.iter().filter(open).find(waits)?;
     let WorstAttempts::AtMost(attempts) = worst_attempts(&fleet.policy) else { return None };
     (attempts > 1.0 && load.offered < load.capacity && load.offered * attempts > load.capacity).then(|| {
@@ -209,6 +212,28 @@ fn drain(plan: &Plan, load: &Load) -> Option<Rule> {
         span(seconds)
     );
     Some(rule("drain", false, sentence))
+}
+
+/// N / (C − λ), for what a spike brings above the capacity.
+fn spikes(plan: &Plan, load: &Load) -> Vec<Rule> {
+    let one = |fleet: &Fleet| {
+        let Offered::Spike { rate, peak, lasting } = offered(&fleet.config) else { return None };
+        let above = load.offered - rate + peak - load.capacity;
+        if above <= 0.0 || load.offered >= load.capacity {
+            return None;
+        }
+        let sentence = format!(
+            "the spike of `{}` brings {}/s for {}, {}/s more than the target serves: the {} that wait drain in {} (N / (C − λ)), with no retry on top",
+            fleet.name,
+            n(peak),
+            span(lasting),
+            n(above),
+            n(above * lasting),
+            span(above * lasting / (load.capacity - load.offered))
+        );
+        Some(rule("spike", false, sentence))
+    };
+    plan.fleets.iter().filter_map(one).collect()
 }
 
 /// A queue's age against the client's patience.
@@ -305,7 +330,7 @@ fn hints(plan: &Plan) -> Vec<Rule> {
         Fault::RateLimit(limit) => limit.retry_after.map(|hint| (format!("`{}`", step.name), hint)),
         _ => None,
     });
-    let limiter = plan.target.service.as_ref().and_then(|service| service.limiter.as_ref());
+    let limiter = plan.target.behaviour().and_then(|service| service.limiter.as_ref());
     let from_limiter = limiter.and_then(|limiter| match limiter {
         LimiterConfig::TokenBucket(bucket) => bucket.retry_after,
         LimiterConfig::SlidingLog(log) => log.retry_after,
@@ -408,6 +433,27 @@ length: 60s
             let rules = of(policy, fault);
             let found = rules.iter().any(|rule| rule.key == key && rule.danger == danger && rule.sentence.contains(want));
             assert!(found, "{policy} {fault}: {key} {danger} {want}\n{rules:#?}");
+        }
+    }
+
+    #[test]
+    fn a_spike_and_a_bucket_are_counted_with() {
+        let text = STORM
+            .replace("servers: 6, service_time: 10ms, queue: 2000", "servers: 1, service_time: { exponential: { mean: 10ms } }")
+            .replace("POLICY", ", budget: { bucket: { deposit: 10%, burst: 5 }, tier: fleet }")
+            .replace("FAULT", "hang: {}")
+            .replace("poisson: { rate: 400/s }", "spike: { rate: 93/s, peak: 300/s, at: 40s, for: 5s }");
+        for text in [text.clone(), text.replace("service:", "url: http://127.0.0.1:1/, model:")] {
+            let plan = load(&Source { file: "p.yaml", text: &text, overrides: &[], env: &|_| None }).unwrap().plan;
+            let rules = rules(&plan);
+            for (key, want) in [
+                ("budget", "does not protect: 10% of first attempts ≥ 7.5% of room"),
+                ("spike", "brings 300/s for 5s, 200/s more than the target serves: the 1000 that wait drain in 2m23s"),
+                ("retry_storm", "93/s × 4 attempts = 372/s, more than the 100/s"),
+            ] {
+                assert!(rules.iter().any(|rule| rule.key == key && rule.sentence.contains(want)), "{want}\n{rules:#?}");
+            }
+            assert_eq!(worst_load(&plan).attempted, Some(1200.0), "the peak is what counts at worst");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Checks of the comparison: its fleet, its policies, its gates.
 
-use super::{Context, names, policy};
+use super::{Context, judge, names, policy};
 use crate::config::{At, Place};
 use crate::gate::many::RawCompareGate;
 use crate::gate::{CompareGate, Compared};
@@ -142,6 +142,9 @@ fn of(gate: &RawCompareGate, policy: usize) -> CompareGate {
 
 /// What a figure needs of the plan.
 fn figure(figure: Compared, place: Place, raw: &RawPlan, cx: &mut Context) {
+    if figure == Compared::Figure(Figure::WastedWork) {
+        judge::wasted_work(raw, place, cx);
+    }
     let of_recovery = match figure {
         Compared::Recovered => true,
         Compared::Figure(figure) => matches!(figure, Figure::RecoveryTime | Figure::ErrorWindow | Figure::Relapses),

@@ -135,6 +135,17 @@ fn load(fleet: &str, load: &Load, clients: u32, length: Option<Span>, cx: &mut C
                 cx.warn(place, format!("the ramp of {} is longer than the run", ramp.over), "make it shorter, or the run longer");
             }
         }
+        Load::Spike(spike) => {
+            let (higher, key) = if spike.peak > spike.rate { (spike.peak, "peak") } else { (spike.rate, "rate") };
+            let place = at(cx, key);
+            rate_bounds(higher, 1.0, place, cx);
+            if spike.peak <= spike.rate {
+                let place = at(cx, "peak");
+                let message = format!("the peak of {} is not above the rate of {}: this is no spike", spike.peak, spike.rate);
+                cx.warn(place, message, "raise it, or use `poisson`");
+            }
+            spike_fits(spike, length, [at(cx, "at"), at(cx, "for")], cx);
+        }
         Load::Closed(closed) => {
             if length.is_some_and(|length| closed.think >= length) {
                 let place = at(cx, "think");
@@ -154,6 +165,15 @@ fn load(fleet: &str, load: &Load, clients: u32, length: Option<Span>, cx: &mut C
                 cx.warn(place, "some clients come only after the end of the run", "make the spread shorter, or `length` longer");
             }
         }
+    }
+}
+
+fn spike_fits(spike: &crate::load::Spike, length: Option<Span>, [at, lasting]: [Place; 2], cx: &mut Context) {
+    let Some(length) = length else { return };
+    if spike.at >= length {
+        cx.error(at, format!("the moment {} is not within the run", spike.at), "bring it forward, or make `length` longer");
+    } else if spike.at + spike.r#for > length {
+        cx.warn(lasting, "the spike lasts beyond the end of the run", "make it shorter, or `length` longer");
     }
 }
 

@@ -200,7 +200,7 @@ fn room(recovery: &RecoveryConfig, step: &Step, end: Timestamp, fleets: &[Fleet]
         cx.warn(place, message, format!("make `length` {} or longer", step.to + wanted));
     }
     let offered: f64 = fleets.iter().map(|fleet| arithmetic::offered(&fleet.config).rate()).sum();
-    let open = fleets.iter().all(|fleet| matches!(arithmetic::offered(&fleet.config), arithmetic::Offered::Rate(_)));
+    let open = fleets.iter().all(|fleet| arithmetic::offered(&fleet.config).is_open());
     let expected = offered * left.as_secs_f64();
     if open && !fleets.is_empty() && !left.is_zero() && expected < recovery.operations as f64 {
         let message = format!(
@@ -272,9 +272,8 @@ fn check_gate(
     if of_recovery && raw.recovery.is_none() {
         cx.error(place, format!("`{}` needs `recovery`, and the plan has none", figure.word()), "add `recovery: { within: 1m }`");
     }
-    let served = raw.target.0.as_ref().is_some_and(|target| target.value.service.is_none());
-    if figure == Figure::WastedWork && served {
-        cx.error(place, "`wasted_work` is counted by the built-in target only", "remove the gate, or use `target.service`");
+    if figure == Figure::WastedWork {
+        wasted_work(raw, place, cx);
     }
     if let Some(fleet) = &gate.fleet {
         let place = cx.at(&["gates", index, "fleet"]);
@@ -283,6 +282,21 @@ fn check_gate(
             names::unknown("fleet", fleet, place, &known.iter().map(String::as_str).collect::<Vec<_>>(), cx);
         } else if of_recovery || figure == Figure::WastedWork {
             cx.error(place, format!("`{}` is a figure of the whole run, not of a fleet", figure.word()), "remove `fleet`");
+        }
+    }
+}
+
+/// Only a target that counts its work can say how much of it was wasted.
+pub(super) fn wasted_work(raw: &RawPlan, place: Place, cx: &mut Context) {
+    let Some(At { value: target, .. }) = &raw.target.0 else { return };
+    match (&target.service, &target.model) {
+        (Some(_), _) => {}
+        (None, Some(_)) => {
+            let message = "`wasted_work` is not counted by a target of your own: a live run of this gate is inconclusive";
+            cx.warn(place, message, "simulate the plan, whose model counts it, or remove the gate");
+        }
+        (None, None) => {
+            cx.error(place, "`wasted_work` is counted by the built-in target only", "remove the gate, or use `target.service`");
         }
     }
 }

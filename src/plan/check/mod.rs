@@ -4,6 +4,7 @@ mod compare;
 mod fleets;
 mod judge;
 mod names;
+mod network;
 mod policy;
 mod target;
 mod timeline;
@@ -53,6 +54,9 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
     let fleets = fleets::check(&raw, length, &mut cx);
     if let Some(target) = &raw.target.0 {
         target::check(&target.value, &fleets, &mut cx);
+    }
+    if let Some(network) = &raw.network.0 {
+        network::check(network, &fleets, &mut cx);
     }
     let timeline = timeline::check(&raw, length, &mut cx);
     let judged = judge::check(&raw, &timeline, &fleets, length, &mut cx);

@@ -1,10 +1,10 @@
 //! Checks of one policy: numbers that contradict each other, and settings that can do nothing.
 
 use super::{Context, MAX_LENGTH};
-use crate::config::At;
+use crate::config::{At, Place};
 use crate::plan::arithmetic::Offered;
 use crate::policy::backoff::{Backoff, Exponential, Jitter};
-use crate::policy::budget::{BudgetConfig, Tier};
+use crate::policy::budget::{BucketConfig, BudgetConfig, Kind, Tier, WindowConfig};
 use crate::policy::{Attempts, Policy};
 use crate::time::Span;
 
@@ -100,7 +100,7 @@ fn jitter(jitter: &Jitter, wait: Span, path: &[&str], cx: &mut Context) {
 }
 
 fn budget_numbers(budget: &At<BudgetConfig>, path: &[&str], cx: &mut Context) {
-    let b = &budget.value;
+    let Kind::Window(b) = &budget.value.kind else { return };
     if b.window < Span::from_millis(100) || b.window > Span::from_secs(3600) {
         let place = cx.at(&[path, &["window"]].concat());
         cx.error(place, format!("a window of {}: expected 100ms to 1h", b.window), "10s is usual");
@@ -121,34 +121,41 @@ pub(super) fn budget_permits(policy: &Policy, clients: u32, offered: Offered, fl
     if policy.attempts == Attempts::Limited(1) {
         return;
     }
-    let sharers = match budget.tier {
-        Tier::Client => f64::from(clients),
-        Tier::Fleet => 1.0,
+    let (sharers, who) = match budget.tier {
+        Tier::Client => (f64::from(clients), format!("a client of fleet `{fleet}`")),
+        Tier::Fleet => (1.0, format!("fleet `{fleet}`")),
     };
+    match &budget.kind {
+        Kind::Window(window) => window_permits(window, budget.tier, offered, sharers, &who, *place, cx),
+        Kind::Bucket(BucketConfig { deposit, burst }) if deposit.get() == 0.0 => {
+            let message = format!("nothing is deposited: {who} gets {burst} retries in the whole run, and then none");
+            cx.warn(*place, message, "raise `deposit`");
+        }
+        Kind::Bucket(_) => {}
+    }
+}
+
+fn window_permits(window: &WindowConfig, tier: Tier, offered: Offered, sharers: f64, who: &str, place: Place, cx: &mut Context) {
     let first_attempts = match offered {
-        Offered::Rate(rate) => rate / sharers * budget.window.as_secs_f64(),
+        Offered::Rate(_) | Offered::Spike { .. } => offered.peak() / sharers * window.window.as_secs_f64(),
         Offered::Burst(operations) => operations / sharers,
         Offered::Closed { .. } => return,
     };
-    let earned = first_attempts * budget.ratio.get() + budget.min_per_second * budget.window.as_secs_f64();
+    let earned = first_attempts * window.ratio.get() + window.min_per_second * window.window.as_secs_f64();
     if earned >= 1.0 {
         return;
     }
-    let who = match budget.tier {
-        Tier::Client => format!("a client of fleet `{fleet}`"),
-        Tier::Fleet => format!("fleet `{fleet}`"),
-    };
     let message = format!(
         "this budget never permits a retry: {who} makes {} first attempts in a window of {}, which earn {} of one retry",
         figure(first_attempts),
-        budget.window,
+        window.window,
         figure(earned)
     );
-    let hint = match budget.tier {
+    let hint = match tier {
         Tier::Client => "use `tier: fleet`, a longer `window`, or `min_per_second`",
         Tier::Fleet => "use a longer `window`, a higher `ratio`, or `min_per_second`",
     };
-    cx.warn(*place, message, hint);
+    cx.warn(place, message, hint);
 }
 
 fn figure(n: f64) -> String {

@@ -36,8 +36,10 @@ pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], cx: &mut Context) {
             cx.warn(place, message, "raise it above the offered load, retries included");
         }
     }
-    if let Some(service) = &target.service {
-        check_service(service, cx);
+    for (key, service) in [("service", &target.service), ("model", &target.model)] {
+        if let Some(service) = service {
+            check_service(service, &["target", key], cx);
+        }
     }
 }
 
@@ -194,9 +196,9 @@ fn success(target: &TargetConfig, fleets: &[Fleet], cx: &mut Context) {
     }
 }
 
-fn check_service(service: &ServiceConfig, cx: &mut Context) {
-    let path = ["target", "service"];
-    let at = |cx: &Context, keys: &[&str]| cx.at(&[&path[..], keys].concat());
+/// Checks the built-in target, or the model of somebody else's, which stands at `path`.
+fn check_service(service: &ServiceConfig, path: &[&str], cx: &mut Context) {
+    let at = |cx: &Context, keys: &[&str]| cx.at(&[path, keys].concat());
     if arithmetic::mean_service_time(&service.service_time) > MAX_LENGTH.as_secs_f64() {
         let place = at(cx, &["service_time"]);
         cx.error(place, format!("a service time longer than {MAX_LENGTH}"), "such as `service_time: 10ms`");

@@ -58,7 +58,7 @@ fn outcome_name(outcome: AttemptOutcome) -> String {
     }
 }
 
-fn outcome(outcome: Outcome) -> RunOutcome {
+pub(in crate::report) fn outcome(outcome: Outcome) -> RunOutcome {
     match outcome {
         Outcome::Pass => RunOutcome::Pass,
         Outcome::Fail => RunOutcome::Fail,
@@ -67,7 +67,7 @@ fn outcome(outcome: Outcome) -> RunOutcome {
     }
 }
 
-fn class(class: Class) -> RecoveryClass {
+pub(in crate::report) fn class(class: Class) -> RecoveryClass {
     match class {
         Class::Recovered => RecoveryClass::Recovered,
         Class::RecoveredLate => RecoveryClass::RecoveredLate,
@@ -78,7 +78,7 @@ fn class(class: Class) -> RecoveryClass {
     }
 }
 
-fn stopped(reason: &StopReason) -> Stopped {
+pub(in crate::report) fn stopped(reason: &StopReason) -> Stopped {
     match reason {
         StopReason::StopCondition(detail) => Stopped { by: StoppedBy::StopCondition, detail: detail.clone() },
         StopReason::Signal(2) => Stopped { by: StoppedBy::Signal, detail: "SIGINT".into() },
@@ -121,7 +121,7 @@ fn baseline(record: &RunRecord, baseline: &Baseline) -> BaselineResult {
     }
 }
 
-fn finding(finding: &Finding) -> FindingResult {
+pub(in crate::report) fn finding(finding: &Finding) -> FindingResult {
     let status = match finding.status {
         Status::Pass => GateStatus::Pass,
         Status::Fail => GateStatus::Fail,
@@ -447,7 +447,7 @@ fn coarse(x: f64) -> Option<f64> {
 }
 
 /// Six decimals: for shares and factors. None for what is no number.
-fn fine(x: f64) -> Option<f64> {
+pub(in crate::report) fn fine(x: f64) -> Option<f64> {
     rounded(x, 1e6)
 }
 

@@ -150,6 +150,7 @@ fn first_attempts_per_second(load: &Load, clients: u32) -> f64 {
         Load::Constant(shape) => of(shape.rate, shape.each),
         Load::Poisson(shape) => of(shape.rate, shape.each),
         Load::Ramp(shape) => shape.from.get().max(shape.to.get()),
+        Load::Spike(shape) => shape.rate.get().max(shape.peak.get()),
         Load::Closed(_) | Load::Trigger(_) => 0.0,
     }
 }
@@ -180,7 +181,6 @@ fn spawn_shards(
             proxy: proxy.clone(),
             clock: clock.clone(),
             phases: phases.to_vec(),
-            window: WINDOW,
         };
         Shard::spawn(setup, messages.clone()).map_err(|source| RunError::System { what: "no thread for a shard", source })
     });

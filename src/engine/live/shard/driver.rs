@@ -4,16 +4,15 @@
 //! come to their turn. Completions go before wake-ups, so that an answer that is here is heard; whether it came in time
 //! its machine decides.
 
+use super::seams::{Book, Seams, Timers, Wire};
 use super::wakeups::Wakeups;
-use super::{Control, Message, ShardSetup, recorder, share_of};
-use crate::engine::live::clock::{Clock, LiveClock};
-use crate::engine::live::timer::Timer;
-use crate::engine::live::transport::Transport;
-use crate::engine::shared::{fleet_number, machines};
+use super::{Control, Message};
+use crate::engine::live::clock::Clock;
+use crate::engine::shared::{WINDOW, fleet_number};
 use crate::event::Event;
 use crate::fleet::on_grid;
 use crate::fleet::{Command, Devices, Gauges, Output};
-use crate::metrics::Recorder;
+use crate::plan::Plan;
 use crate::time::{Span, Timestamp};
 use std::io;
 use std::sync::Arc;
@@ -25,46 +24,50 @@ const BATCH: usize = 64;
 /// part of what it has booked as late.
 const CATCH_UP: Span = Span::from_secs(1);
 
-pub struct Driver {
-    clock: Arc<LiveClock>,
-    timer: Timer,
-    transport: Transport,
+pub struct Driver<C, W, T, B> {
+    clock: Arc<C>,
+    wire: W,
+    timers: T,
+    book: B,
     machines: Vec<Devices>,
     wakeups: Wakeups,
     output: Output,
-    recorder: Recorder,
     gauges: Vec<Gauges>,
     messages: mpsc::UnboundedSender<Message>,
-    window: Span,
     /// The window that is open.
     open: usize,
     stop_at: Timestamp,
     grain: Span,
 }
 
-impl Driver {
-    pub fn new(setup: &ShardSetup, transport: Transport, messages: mpsc::UnboundedSender<Message>) -> io::Result<Self> {
-        Ok(Self {
-            clock: setup.clock.clone(),
-            timer: Timer::new()?,
-            transport,
-            machines: machines(&setup.plan, &setup.shared, |clients| share_of(clients, setup.index, setup.shards)),
+impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
+    /// A driver of the plan's `machines`, whose windows and record go to `messages`.
+    pub fn new(
+        plan: &Plan,
+        machines: Vec<Devices>,
+        clock: Arc<C>,
+        seams: Seams<W, T, B>,
+        messages: mpsc::UnboundedSender<Message>,
+    ) -> Self {
+        let Seams { wire, timers, book } = seams;
+        Self {
+            clock,
+            wire,
+            timers,
+            book,
+            machines,
             wakeups: Wakeups::default(),
             output: Output::default(),
-            recorder: recorder(setup),
             gauges: Vec::new(),
             messages,
-            window: setup.window,
             open: 0,
-            stop_at: Timestamp::ZERO + setup.plan.length,
-            grain: setup.plan.timer_grain,
-        })
+            stop_at: Timestamp::ZERO + plan.length,
+            grain: plan.timer_grain,
+        }
     }
 
-    /// Runs until the end of the plan, or until it is told to stop; then hands in the record.
+    /// Runs from the clock's zero until the end of the plan, or until it is told to stop; then hands in the record.
     pub async fn run(mut self, commands: &mut mpsc::UnboundedReceiver<Control>) -> io::Result<()> {
-        // Until then the clock stands still, and whatever happened would seem to take no time.
-        tokio::time::sleep(self.clock.until_zero().to_std()).await;
         self.each_machine(Timestamp::ZERO, Devices::start);
         loop {
             tokio::select! {
@@ -75,8 +78,8 @@ impl Driver {
                     // Nobody wants the record any more.
                     None => return Ok(()),
                 },
-                () = self.transport.ready() => {}
-                waited = self.timer.until(&*self.clock, self.next_moment()) => waited?,
+                () = self.wire.ready() => {}
+                waited = self.timers.until(&*self.clock, self.next_moment()) => waited?,
             }
             while self.work() {
                 tokio::task::yield_now().await;
@@ -97,7 +100,7 @@ impl Driver {
     }
 
     fn window_end(&self) -> Timestamp {
-        Timestamp::ZERO + self.window.times(self.open as u64 + 1)
+        Timestamp::ZERO + WINDOW.times(self.open as u64 + 1)
     }
 
     /// One batch of what is due; whether more of it may be.
@@ -121,7 +124,7 @@ impl Driver {
             if now >= self.stop_at {
                 return done;
             }
-            let Some(ended) = self.transport.next() else { return done };
+            let Some(ended) = self.wire.next() else { return done };
             let machine = &mut self.machines[usize::from(ended.fleet)];
             machine.ended(now, ended.client, ended.outcome, ended.hint, &mut self.output);
             self.carry_out(ended.fleet);
@@ -151,12 +154,12 @@ impl Driver {
 
     fn carry_out(&mut self, fleet: u16) {
         for event in self.output.events.drain(..) {
-            self.recorder.record(&event);
+            self.book.record(&event);
         }
         for command in self.output.commands.drain(..) {
             match command {
-                Command::Send(send) => self.transport.send(send),
-                Command::Cancel { client } => self.transport.cancel(fleet, client),
+                Command::Send(send) => self.wire.send(send),
+                Command::Cancel { client } => self.wire.cancel(fleet, client),
                 Command::Wake { at, token } => self.wakeups.push(at, fleet, token),
             }
         }
@@ -165,7 +168,7 @@ impl Driver {
     fn close_window(&mut self, at: Timestamp) {
         self.gauges.clear();
         self.gauges.extend(self.machines.iter().map(|machine| machine.gauges(at)));
-        let slice = self.recorder.close_window(self.open, &self.gauges);
+        let slice = self.book.close_window(self.open, &self.gauges);
         self.open += 1;
         let _ = self.messages.send(Message::Slice(slice));
     }
@@ -197,19 +200,19 @@ impl Driver {
             match event {
                 Event::Sent { attempt: 1, .. } => {}
                 Event::Sent { operation, at, lag, .. } => {
-                    lag.iter().for_each(|lag| self.recorder.missed(operation, at, *lag + now.since(at)));
+                    lag.iter().for_each(|lag| self.book.missed(operation, at, *lag + now.since(at)));
                 }
                 Event::Offered { operation, at } => {
-                    self.recorder.record(&event);
-                    self.recorder.missed(operation, at, now.since(at));
+                    self.book.record(&event);
+                    self.book.missed(operation, at, now.since(at));
                 }
-                _ => self.recorder.record(&event),
+                _ => self.book.record(&event),
             }
         }
         for command in self.output.commands.drain(..) {
             match command {
                 Command::Send(_) => {}
-                Command::Cancel { client } => self.transport.cancel(fleet, client),
+                Command::Cancel { client } => self.wire.cancel(fleet, client),
                 // The rest of a long catch-up: due now, not when it is over.
                 Command::Wake { at, token } if at <= moment => {
                     self.wakeups.push(Timestamp(self.stop_at.0.saturating_sub(1)), fleet, token);
@@ -231,12 +234,12 @@ impl Driver {
         self.gauges.extend(self.machines.iter().map(|machine| machine.gauges(end)));
         self.each_machine(end, Devices::stop);
         // A shard that heard of the stop too late has closed that window; the recorder then keeps the rest.
-        if self.window_end() < end + self.window {
-            let slice = self.recorder.close_window(self.open, &self.gauges);
+        if self.window_end() < end + WINDOW {
+            let slice = self.book.close_window(self.open, &self.gauges);
             let _ = self.messages.send(Message::Slice(slice));
         }
         let ceiling_holds = self.machines.iter().map(Devices::ceiling_holds).sum();
-        let totals = Box::new(self.recorder.finish());
-        let _ = self.messages.send(Message::Finished { totals, wires: self.transport.counts(), ceiling_holds });
+        let totals = Box::new(self.book.finish());
+        let _ = self.messages.send(Message::Finished { totals, wires: self.wire.counts(), ceiling_holds });
     }
 }

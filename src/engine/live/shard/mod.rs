@@ -5,18 +5,23 @@
 //! budgets, the ceiling and the proxy's rules, which are lock-free. The coordinator hears from it once a window.
 
 mod driver;
+#[cfg(test)]
+mod parity;
+mod seams;
 mod wakeups;
 
 use super::clock::{Clock, LiveClock};
 use super::proxy::Proxy;
+use super::timer::Timer;
 use super::transport::{FleetWires, Requests, Transport, WireCounts};
-use crate::engine::shared::fleet_number;
+use crate::engine::shared::{WINDOW, fleet_number, machines};
 use crate::fault::Phase;
 use crate::fleet::Shared;
 use crate::metrics::{Recorder, Slice, Totals};
 use crate::plan::Plan;
-use crate::time::{Span, Timestamp};
+use crate::time::Timestamp;
 use driver::Driver;
+use seams::Seams;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,8 +46,6 @@ pub struct ShardSetup {
     pub clock: Arc<LiveClock>,
     /// The phases of the run.
     pub phases: Vec<Phase>,
-    /// How long a window is.
-    pub window: Span,
 }
 
 /// What the coordinator tells a shard. Dropping the sender ends the shard.
@@ -150,7 +153,12 @@ fn run(
         let failed = transport.warm_up().await;
         let _ = messages.send(Message::Warm { failed });
         match commands.recv().await {
-            Some(Control::Start) => Driver::new(&setup, transport, messages.clone())?.run(&mut commands).await?,
+            Some(Control::Start) => {
+                let driver = driver(&setup, transport, messages.clone())?;
+                // Until then the clock stands still, and whatever happened would seem to take no time.
+                tokio::time::sleep(setup.clock.until_zero().to_std()).await;
+                driver.run(&mut commands).await?;
+            }
             Some(Control::StopAt(_)) | None => return Ok(()),
         }
         // Until the coordinator has removed the faults and let go, the proxy goes on.
@@ -158,6 +166,16 @@ fn run(
         serving.abort();
         Ok(())
     })
+}
+
+/// The driver of a shard on real sockets.
+type LiveDriver = Driver<LiveClock, Transport, Timer, Recorder>;
+
+fn driver(setup: &ShardSetup, wire: Transport, messages: mpsc::UnboundedSender<Message>) -> io::Result<LiveDriver> {
+    let machines = machines(&setup.plan, &setup.shared, |clients| share_of(clients, setup.index, setup.shards));
+    let book = Recorder::new(setup.plan.fleets.len(), &setup.phases, WINDOW);
+    let seams = Seams { wire, timers: Timer::new()?, book };
+    Ok(Driver::new(&setup.plan, machines, setup.clock.clone(), seams, messages))
 }
 
 fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
@@ -172,10 +190,6 @@ fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
         }
     });
     fleets.collect()
-}
-
-fn recorder(setup: &ShardSetup) -> Recorder {
-    Recorder::new(setup.plan.fleets.len(), &setup.phases, setup.window)
 }
 
 #[cfg(test)]

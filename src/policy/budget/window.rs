@@ -1,64 +1,36 @@
-//! The retry budget: retries *earned* by first attempts and *spent* by retries.
+//! A budget over a sliding window: retries within it may be at most a share of the first attempts within it.
 //!
-//! A budget bounds the retry ratio where limits on attempts cannot: when everything fails, four attempts quadruple
-//! the load, a 10% budget adds a tenth. It counts both kinds over a sliding window, so that a quiet night earns no
+//! It counts both kinds over the window, so that a quiet night earns no
 //! storm in the morning. The window is cut into ten slots; the oldest leaves as a whole, so the memory is between
 //! nine and ten tenths of the window.
 //!
-//! A fleet's budget is shared by its shards, without a lock: each count is one word that carries the number of its
+//! Each count is one word that carries the number of its
 //! slot. A spender books its retry first and looks at the sums after; where they exceed the allowance it takes
 //! the booking back. So the cap is never exceeded, whatever the interleaving; the slack is on the other side: threads
 //! that meet at the edge may all be refused where one would have fitted. Used by one thread it is exact, in
 //! whole numbers: 29% of 100 is 29.
 
+use super::ONE;
 use crate::time::{Share, Span, Timestamp};
-use crate::{keyword, record};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-keyword! {
-    /// Who shares a budget.
-    pub enum Tier {
-        /// Each client has its own.
-        client => Client,
-        /// The fleet shares one.
-        fleet => Fleet,
-    }
-}
-
-record! {
-    /// Retries within the window may be at most `ratio` of the first attempts within it, plus `min_per_second`.
-    pub struct BudgetConfig {
-        /// Retries earned per first attempt, such as `10%`.
-        ratio: Share,
-        /// How far back first attempts and retries count.
-        window: Span = Span::from_secs(10),
-        /// Retries per second that need not be earned.
-        min_per_second: f64 = 0.0,
-        /// Who shares it: `client` or `fleet`. It decides: per client the same budget dilutes as clients multiply.
-        tier: Tier,
-    } => BudgetConfig::check
-}
-
-impl BudgetConfig {
-    fn check(&self) -> Result<(), String> {
-        if self.window.is_zero() {
-            return Err("`window` must be longer than nothing: write `10s`".into());
-        }
-        if !(self.min_per_second.is_finite() && self.min_per_second >= 0.0) {
-            return Err(format!("`min_per_second` is {}: it must be 0 or more", self.min_per_second));
-        }
-        Ok(())
-    }
+/// Retries within the window may be at most `ratio` of the first attempts within it, plus `min_per_second`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowConfig {
+    /// Retries earned per first attempt.
+    pub ratio: Share,
+    /// How far back first attempts and retries count.
+    pub window: Span,
+    /// Retries per second that need not be earned.
+    pub min_per_second: f64,
 }
 
 /// Slots of a window.
 const SLOTS: usize = 10;
-/// Allowances are counted in billionths of a retry, in whole numbers.
-const ONE: u64 = 1_000_000_000;
 
-/// The state of a budget. Lock-free: a fleet's is shared by its shards.
+/// What was booked within the window. Lock-free.
 #[derive(Debug)]
-pub struct Budget {
+pub struct Window {
     ratio: u64,
     reserve: u64,
     slot: Span,
@@ -66,9 +38,9 @@ pub struct Budget {
     retries: [Count; SLOTS],
 }
 
-impl Budget {
+impl Window {
     /// An empty window.
-    pub fn new(config: &BudgetConfig) -> Self {
+    pub fn new(config: &WindowConfig) -> Self {
         Self {
             ratio: Span::from_secs_f64(config.ratio.get()).0,
             reserve: Span::from_secs_f64(config.min_per_second * config.window.as_secs_f64()).0,
@@ -177,16 +149,16 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    fn budget(ratio: f64, min_per_second: f64) -> Budget {
+    fn budget(ratio: f64, min_per_second: f64) -> Window {
         let window = Span::from_secs(10);
-        Budget::new(&BudgetConfig { ratio: Share::new(ratio).unwrap(), window, min_per_second, tier: Tier::Fleet })
+        Window::new(&WindowConfig { ratio: Share::new(ratio).unwrap(), window, min_per_second })
     }
 
     fn at(millis: u64) -> Timestamp {
         Timestamp::ZERO + Span::from_millis(millis)
     }
 
-    fn spend_all(budget: &Budget, now: Timestamp) -> usize {
+    fn spend_all(budget: &Window, now: Timestamp) -> usize {
         (0..100_000).take_while(|_| budget.spend(now)).count()
     }
 
@@ -235,7 +207,7 @@ mod tests {
     #[test]
     fn two_threads_never_exceed_the_cap() {
         let b = Arc::new(budget(0.1, 0.0));
-        let work = |b: Arc<Budget>| {
+        let work = |b: Arc<Window>| {
             std::thread::spawn(move || {
                 let mut spent = 0;
                 for i in 0..200_000u64 {

@@ -1,0 +1,284 @@
+//! Many runs on one screen: how many recovered, what differs between them, which is the worst, where the rest is.
+
+use super::layout::{Colour, NONE, Style, columns, count, factor, millis, number, percent, rate};
+use super::result::{FindingResult, GateStatus, RecoveryClass, RunOutcome, Stopped};
+use super::seeds::{ClassCount, FigureSpread, GateCount, SeedRow, SeedsResult, ShareResult};
+use crate::metrics::{Figure, Unit};
+
+/// Lines of a screen.
+const SCREEN: usize = 24;
+/// Columns of a label.
+const LABEL: usize = 15;
+/// The figures that are shown, in this order.
+const SHOWN: [Figure; 10] = [
+    Figure::RecoveryTime,
+    Figure::ErrorWindow,
+    Figure::Relapses,
+    Figure::Amplification,
+    Figure::PeakAttempts,
+    Figure::RetryShare,
+    Figure::WastedWork,
+    Figure::Failed,
+    Figure::Lost,
+    Figure::P99,
+];
+
+/// The verdict on many runs as text of at most 24 lines, each at most `style.width` columns. `report` is where the report is.
+pub fn verdict(result: &SeedsResult, style: &Style, report: Option<&str>) -> String {
+    let mut head = vec![header(result, style), line("classes", &class_counts(&result.classes), style), String::new()];
+    let shown = |figure: &Figure| result.figures.iter().find(|spread| spread.figure == figure.word());
+    let spreads: Vec<&FigureSpread> = SHOWN.iter().filter_map(shown).filter(|spread| spread.runs > 0).collect();
+    if !spreads.is_empty() {
+        head.push(columns_of("", "median", "range", "seeds", style));
+        head.extend(spreads.iter().map(|spread| spread_line(spread, result.recovered.of, style)));
+        head.push(String::new());
+    }
+    let mut foot = worst(result, style);
+    foot.extend(report.map(|path| line("report", path, style)));
+    let room = SCREEN.saturating_sub(head.len() + foot.len());
+    let mut lines = head;
+    lines.extend(gates(result, room, style));
+    lines.extend(foot);
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn header(result: &SeedsResult, style: &Style) -> String {
+    let mut parts = vec![headline(&result.recovered, result.plan.expect.is_some())];
+    parts.extend(result.stopped.as_ref().map(|stopped| interrupted(stopped, result.seeds.len(), result.planned, "seeds")));
+    parts.push(result.plan.name.clone());
+    if let (Some(first), Some(last)) = (result.seeds.first(), result.seeds.last()) {
+        parts.push(format!("seeds {} to {}", first.seed, last.seed));
+    }
+    headed(result.outcome, &parts, result.exit_code, style)
+}
+
+/// A screen's first line.
+pub(super) fn headed(outcome: RunOutcome, parts: &[String], exit_code: u8, style: &Style) -> String {
+    let (word, colour) = match outcome {
+        RunOutcome::Pass => ("PASS", Colour::Green),
+        RunOutcome::Fail => ("FAIL", Colour::Red),
+        RunOutcome::Inconclusive => ("INCONCLUSIVE", Colour::Yellow),
+        RunOutcome::Aborted => ("ABORTED", Colour::Yellow),
+    };
+    let dot = if style.ascii { " - " } else { " · " };
+    let exit = format!("{dot}exit {exit_code}");
+    // What the process ends with is worth more than the end of a long name.
+    let room = style.width.saturating_sub(word.len() + 2 + columns(&exit));
+    let rest = style.fit(&format!("{}{exit}", style.fit(&parts.join(dot), room)), style.width.saturating_sub(word.len() + 2));
+    format!("{}  {rest}", style.paint(colour, word))
+}
+
+/// That not all was run, and why.
+pub(super) fn interrupted(stopped: &Stopped, done: usize, planned: u64, what: &str) -> String {
+    format!("by {} after {done} of {planned} {what}", stopped.detail)
+}
+
+fn headline(share: &ShareResult, expected: bool) -> String {
+    let what = match share.class {
+        Some(class) if expected => format!("{}, as expected", class_word(class)),
+        Some(_) => "recovered".into(),
+        None => "passed".into(),
+    };
+    format!("{} of {} {what} ({})", share.runs, share.of, interval(share))
+}
+
+/// `95% interval 62% to 97%`.
+pub(super) fn interval(share: &ShareResult) -> String {
+    format!("{} interval {} to {}", percent(Some(share.confidence)), tenths(share.low), tenths(share.high))
+}
+
+/// A bound, with a digit more where it would else be taken for all or nothing.
+fn tenths(share: f64) -> String {
+    if (0.001..0.995).contains(&share) { percent(Some((share * 100.0).round() / 100.0)) } else { percent(Some(share)) }
+}
+
+/// A class as plans and results write it.
+pub(super) fn class_word(class: RecoveryClass) -> String {
+    serde_json::to_value(class).ok().and_then(|value| value.as_str().map(str::to_string)).unwrap_or_default()
+}
+
+/// `RECOVERED 17, STUCK 3`.
+pub(super) fn class_counts(classes: &[ClassCount]) -> String {
+    let words: Vec<String> = classes.iter().map(|count| format!("{} {}", class_word(count.class), count.runs)).collect();
+    if words.is_empty() { NONE.into() } else { words.join(", ") }
+}
+
+/// A label and what it is of.
+fn line(label: &str, text: &str, style: &Style) -> String {
+    format!("{}{}", style.pad(label, LABEL.min(style.width)), style.fit(text, style.width.saturating_sub(LABEL)))
+}
+
+fn columns_of(label: &str, median: &str, range: &str, seeds: &str, style: &Style) -> String {
+    line(label, &format!("{}  {}  {seeds}", style.pad(median, 9), style.pad(range, 22)), style)
+}
+
+fn spread_line(spread: &FigureSpread, all: u64, style: &Style) -> String {
+    let seeds = if spread.runs < all { format!("{} of {all}", spread.runs) } else { all.to_string() };
+    let never = if spread.never > 0 { format!(", {} never", spread.never) } else { String::new() };
+    let (median, range) = (middle(spread), range(spread).unwrap_or_default());
+    columns_of(&spaced(&spread.figure), &median, &range, &format!("{seeds}{never}"), style)
+}
+
+/// A figure's name for people.
+pub(super) fn spaced(figure: &str) -> String {
+    figure.replace('_', " ")
+}
+
+/// The median of a figure: `8.2s`, or `never` where most runs did not come to it.
+fn middle(spread: &FigureSpread) -> String {
+    if spread.runs == 0 { NONE.into() } else { shown(&spread.figure, spread.median) }
+}
+
+/// The range of a figure: `7.1s to 9s`; none where all runs have the same.
+fn range(spread: &FigureSpread) -> Option<String> {
+    let (low, high) = (shown(&spread.figure, spread.min), shown(&spread.figure, spread.max));
+    (spread.runs > 0 && low != high).then(|| format!("{low} to {high}"))
+}
+
+/// A value of a figure as the screens write it; what is infinite never came.
+pub(super) fn shown(figure: &str, value: Option<f64>) -> String {
+    let unit = Figure::ALL.iter().find(|known| known.word() == figure).map_or(Unit::Count, |known| known.unit());
+    match (unit, value) {
+        (_, None) => "never".into(),
+        (Unit::Share, value) => percent(value),
+        (Unit::Rate, value) => rate(value),
+        (Unit::Time, Some(seconds)) => millis(Some(seconds * 1e3)),
+        (Unit::Factor, value) => factor(value),
+        (Unit::Count, Some(n)) if n >= 0.0 && n.fract() == 0.0 => count(n as u64),
+        (Unit::Count, Some(n)) => number(n),
+    }
+}
+
+fn worst(result: &SeedsResult, style: &Style) -> Vec<String> {
+    let Some(row) = result.seeds.iter().find(|row| Some(row.seed) == result.worst) else { return Vec::new() };
+    let room = style.width.saturating_sub(LABEL);
+    let label = |(index, text): (usize, &String)| line(if index == 0 { "worst" } else { "" }, text, style);
+    style.wrap(&said(row), room, 3).iter().enumerate().map(label).collect()
+}
+
+/// A run in a sentence.
+fn said(row: &SeedRow) -> String {
+    let class = row.class.map_or_else(String::new, |class| format!(", {}", class_word(class)));
+    let sentence = row.sentence.clone().filter(|sentence| !sentence.is_empty());
+    // A class that is as it should be does not say why the run did not pass.
+    let reason = row.reasons.first().filter(|reason| sentence.as_ref().is_none_or(|said| !reason.ends_with(said.as_str())));
+    let why: Vec<String> = reason.cloned().into_iter().chain(sentence).collect();
+    let outcome = match row.outcome {
+        RunOutcome::Pass => "pass",
+        RunOutcome::Fail => "fail",
+        RunOutcome::Inconclusive => "inconclusive",
+        RunOutcome::Aborted => "aborted",
+    };
+    format!("seed {}: {outcome}{class}{}{}", row.seed, if why.is_empty() { "" } else { ": " }, why.join("; "))
+}
+
+/// The gates, those that need a look first, in so many lines and one to part them from what follows.
+fn gates(result: &SeedsResult, room: usize, style: &Style) -> Vec<String> {
+    let mut lines: Vec<String> = result.share_gate.iter().map(|gate| finding_line(gate, style)).collect();
+    let mut counts: Vec<&GateCount> = result.gates.iter().collect();
+    counts.sort_by_key(|count| (count.fail == 0, count.inconclusive == 0));
+    lines.extend(counts.into_iter().map(|count| gate_line(count, style)));
+    if lines.is_empty() || room < 2 {
+        return Vec::new();
+    }
+    bounded(lines, room - 1, style)
+}
+
+/// As many gates as there is room for; what is left out is said.
+fn bounded(mut lines: Vec<String>, room: usize, style: &Style) -> Vec<String> {
+    if lines.len() > room {
+        let left_out = lines.len() - (room - 1);
+        lines.truncate(room - 1);
+        lines.push(line("", &format!("and {left_out} more gates, see seeds.json"), style));
+    }
+    lines.push(String::new());
+    lines
+}
+
+/// A sign and a word for what became of a gate.
+fn signed(status: GateStatus, style: &Style) -> String {
+    let (sign, plain, word, colour) = match status {
+        GateStatus::Pass => ("✓", "+", "pass", Colour::Green),
+        GateStatus::Fail => ("✗", "x", "fail", Colour::Red),
+        GateStatus::Inconclusive => ("?", "?", "unknown", Colour::Yellow),
+    };
+    style.paint(colour, &style.pad(&format!("{} {word}", if style.ascii { plain } else { sign }), LABEL.min(style.width)))
+}
+
+fn gate_line(count: &GateCount, style: &Style) -> String {
+    let status = match (count.fail, count.inconclusive) {
+        (0, 0) => GateStatus::Pass,
+        (0, _) => GateStatus::Inconclusive,
+        _ => GateStatus::Fail,
+    };
+    let all = count.pass + count.fail + count.inconclusive;
+    let unknown = if count.inconclusive > 0 { format!(", {} without evidence", count.inconclusive) } else { String::new() };
+    gate_text(signed(status, style), &count.gate, &format!("held in {} of {all}{unknown}", count.pass), count.line, style)
+}
+
+/// One finding in a line: what became of it, the gate, what was seen, where it stands.
+pub(super) fn finding_line(finding: &FindingResult, style: &Style) -> String {
+    let observed = if finding.value.is_some() { "got " } else { "" }.to_string() + &finding.observed;
+    let bound = finding.wanted.find('(').map_or(String::new(), |at| format!(" {}", &finding.wanted[at..]));
+    gate_text(signed(finding.status, style), &(finding.gate.clone() + &bound), &observed, finding.line, style)
+}
+
+/// The gate gives way to what was seen of it.
+fn gate_text(sign: String, gate: &str, seen: &str, line: Option<u32>, style: &Style) -> String {
+    let seen = seen.to_string() + &line.map_or(String::new(), |line| format!("  line {line}"));
+    let room = style.width.saturating_sub(LABEL);
+    let seen = style.fit(&seen, room / 2);
+    let gate = style.fit(gate, room.saturating_sub(columns(&seen) + 2));
+    format!("{sign}{}", style.fit(&format!("{gate}  {seen}"), room))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    fn all() -> [(&'static str, SeedsResult); 4] {
+        [
+            ("fail", sample::seeds_fail()),
+            ("share", sample::seeds_share()),
+            ("expected", sample::seeds_expected()),
+            ("interrupted", sample::seeds_interrupted()),
+        ]
+    }
+
+    const REPORT: &str = "reports/quickstart/20261130T065512Z-seed1/";
+
+    #[test]
+    fn verdicts_on_many_seeds_look_like_this() {
+        for (name, result) in all() {
+            sample::golden(&format!("seeds-{name}.txt"), &verdict(&result, &Style::default(), Some(REPORT)));
+        }
+        let ascii = Style { ascii: true, ..Style::default() };
+        sample::golden("seeds-fail-ascii.txt", &verdict(&sample::seeds_fail(), &ascii, Some(REPORT)));
+    }
+
+    #[test]
+    fn a_verdict_fits_its_screen() {
+        for (name, mut result) in all() {
+            let gate = GateCount { gate: "g".repeat(90), pass: 2, fail: 1, inconclusive: 3, line: Some(7) };
+            for gates in [0, 3, 40] {
+                result.gates = vec![gate.clone(); gates];
+                for width in [10, 20, 40, 79, 80, 100, 200] {
+                    let text = verdict(&result, &Style { width, ..Style::default() }, Some(REPORT));
+                    assert!(text.lines().count() <= SCREEN, "{name} {width}:\n{text}");
+                    let widest = text.lines().map(columns).max().unwrap();
+                    assert!(widest <= width.max(14), "{name} {width}: {widest}\n{text}");
+                }
+            }
+            assert!(verdict(&result, &Style::default(), None).contains("more gates, see seeds.json"));
+        }
+    }
+
+    #[test]
+    fn bounds_are_never_taken_for_certainty() {
+        for (share, text) in [(0.0, "0%"), (0.168, "17%"), (0.7513, "75%"), (0.9987, "99.9%"), (0.9999, ">99.9%"), (1.0, "100%")]
+        {
+            assert_eq!(tenths(share), text);
+        }
+    }
+}
