@@ -72,10 +72,10 @@ pub enum Limit {
 pub fn service_time(percentiles: &[(f64, Span)], mean: Span, network: Span) -> Result<ServiceTime, String> {
     let less = |latency: Span| Span(latency.0.saturating_sub(network.0));
     let points = Percentiles::new(percentiles.iter().map(|(percent, latency)| (*percent, less(*latency))))?;
+    let points = with_mean(points, less(mean));
     let at = |percent: f64| points.points().find(|(point, _)| *point >= percent).map_or(Span::ZERO, |(_, time)| time);
     let (median, low) = (at(50.0), at(5.0));
     let flat = median.0 - low.0 <= (median.0 / 20).max(300_000);
-    let points = with_mean(points, less(mean));
     let near = less(mean).0 <= median.0 + median.0 / 10 && at(99.0).0 <= median.0 * 2;
     Ok(if flat && near { ServiceTime::Constant(median) } else { ServiceTime::Percentiles(points) })
 }
