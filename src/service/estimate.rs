@@ -72,14 +72,12 @@ pub enum Limit {
 pub fn service_time(percentiles: &[(f64, Span)], mean: Span, network: Span) -> Result<ServiceTime, String> {
     let less = |latency: Span| Span(latency.0.saturating_sub(network.0));
     let points = Percentiles::new(percentiles.iter().map(|(percent, latency)| (*percent, less(*latency))))?;
+    let points = with_mean(points, less(mean));
     let at = |percent: f64| points.points().find(|(point, _)| *point >= percent).map_or(Span::ZERO, |(_, time)| time);
-    let (median, low, high) = (at(50.0), at(5.0), at(99.0));
-    let flat = median.0.saturating_sub(low.0) <= (median.0 / 20).max(300_000);
-    let near = less(mean).0 <= median.0 + median.0 / 10 && high.0 <= median.0 * 2;
-    if flat && near {
-        return Ok(ServiceTime::Constant(median));
-    }
-    Ok(ServiceTime::Percentiles(with_mean(points, less(mean))))
+    let (median, low) = (at(50.0), at(5.0));
+    let flat = median.0 - low.0 <= (median.0 / 20).max(300_000);
+    let near = less(mean).0 <= median.0 + median.0 / 10 && at(99.0).0 <= median.0 * 2;
+    Ok(if flat && near { ServiceTime::Constant(median) } else { ServiceTime::Percentiles(points) })
 }
 
 /// The same distribution with the greatest time lowered, as far as it goes, until the mean is this one: a tail is not even between its points,
