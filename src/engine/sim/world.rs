@@ -7,10 +7,12 @@
 //!
 //! At one moment the timeline changes first, then what was asked for first happens first.
 
+mod strikes;
+
 use super::flight::{Flight, FlightId, Flights, Hold, Message, NONE, Onward, Reply, Stage};
 use super::queue::Queue;
 use crate::event::AttemptOutcome;
-use crate::fault::{Active, Fate, Strike, Timeline};
+use crate::fault::{Active, Fate, Timeline};
 use crate::fleet::{Connections, Send};
 use crate::network::Network;
 use crate::plan::{Plan, Success};
@@ -147,7 +149,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let link = &mut self.fleets[usize::from(fleet)].links[send.client as usize];
         link.flight = id.slot;
         if link.connected {
-            self.to_proxy(id, now);
+            self.request(id, now);
         } else {
             let flight = self.flights.at(id);
             let at = now + self.network.connect(&mut flight.draws);
@@ -266,7 +268,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         self.network.upstream_hop(&mut flight.draws)
     }
 
-    fn to_proxy(&mut self, id: FlightId, now: Timestamp) {
+    fn request(&mut self, id: FlightId, now: Timestamp) {
         let at = now + self.client_hop(id);
         let flight = self.flight(id);
         (flight.stage, flight.at_proxy) = (Stage::ToProxy, at);
@@ -290,7 +292,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         if let Some(link) = self.link(id) {
             (link.connected, link.upstream) = (true, false);
         }
-        self.to_proxy(id, now);
+        self.request(id, now);
         Happened::Inside
     }
 
@@ -341,7 +343,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         }
         match onward {
             Onward::Forward => self.forward(id, now),
-            Onward::Answer(reply) => self.to_client(id, Message::Reply(reply), now),
+            Onward::Answer(reply) => self.answer(id, Message::Reply(reply), now),
             Onward::Reset => self.reset(id, now),
         }
     }
@@ -404,11 +406,11 @@ impl<Q: Queue<Step> + Default> World<Q> {
     fn answered(&mut self, id: FlightId, now: Timestamp) {
         if !self.is_held(id, What::Answered) {
             let message = self.flight(id).message;
-            self.to_client(id, message, now);
+            self.answer(id, message, now);
         }
     }
 
-    fn to_client(&mut self, id: FlightId, message: Message, now: Timestamp) {
+    fn answer(&mut self, id: FlightId, message: Message, now: Timestamp) {
         let at = now + self.client_hop(id);
         let flight = self.flight(id);
         (flight.stage, flight.message) = (Stage::ToClient, message);
@@ -446,7 +448,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
             (link.connected, link.upstream) = (false, false);
         }
         self.leave_target(id, now);
-        self.to_client(id, Message::Broken(AttemptOutcome::Reset), now);
+        self.answer(id, Message::Broken(AttemptOutcome::Reset), now);
     }
 
     /// The proxy drops its connection to the target, if a request is on it.
@@ -460,81 +462,5 @@ impl<Q: Queue<Step> + Default> World<Q> {
     fn gone(&mut self, id: FlightId, now: Timestamp) {
         self.leave_target(id, now);
         self.flights.end(id);
-    }
-
-    /// The timeline changes: what begins strikes what is there, what ends lets go.
-    fn turn(&mut self, now: Timestamp) {
-        let before = std::mem::replace(&mut self.active, self.timeline.active(now));
-        for id in self.flights.all() {
-            self.strike(id, &before, now);
-        }
-        self.strike_idle(&before);
-        for id in self.flights.all() {
-            self.release(id, now);
-        }
-    }
-
-    fn strike(&mut self, id: FlightId, before: &Active, now: Timestamp) {
-        let flight = self.flight(id);
-        let (fleet, in_flight) = (flight.fleet, flight.in_flight());
-        let stage = flight.stage;
-        if stage == Stage::Connecting {
-            return;
-        }
-        let Some((step, strike)) = self.active.onset(before, fleet, in_flight.as_ref()) else { return };
-        self.touched[step] += 1;
-        match strike {
-            // Its answer has left; only the connection dies.
-            Strike::Reset if stage == Stage::ToClient => {
-                if let Some(link) = self.link(id) {
-                    (link.connected, link.upstream) = (false, false);
-                }
-            }
-            Strike::Reset => self.reset(id, now),
-            Strike::Swallow { release: false } => {
-                let flight = self.flight(id);
-                (flight.stage, flight.hold) = (Stage::Silent, None);
-            }
-            Strike::Swallow { release: true } => {
-                let flight = self.flight(id);
-                let hold = flight.hold.get_or_insert_with(|| Box::new(Hold { by: Vec::new(), due: None, judged: None }));
-                hold.by.push(step);
-            }
-        }
-    }
-
-    /// Strikes the connections that nothing is on.
-    fn strike_idle(&mut self, before: &Active) {
-        for (number, fleet) in self.fleets.iter_mut().enumerate() {
-            let number = u16::try_from(number).expect("a plan has fewer fleets than that");
-            let Some((step, Strike::Reset)) = self.active.onset(before, number, None) else { continue };
-            for link in fleet.links.iter_mut().filter(|link| link.connected && link.flight == NONE) {
-                (link.connected, link.upstream) = (false, false);
-                self.touched[step] += 1;
-            }
-        }
-    }
-
-    fn release(&mut self, id: FlightId, now: Timestamp) {
-        let active = &self.active;
-        let Some(flight) = self.flights.get(id) else { return };
-        let Some(hold) = &mut flight.hold else { return };
-        hold.by.retain(|&step| active.contains(step));
-        if !hold.by.is_empty() {
-            return;
-        }
-        match (flight.stage, hold.due.take()) {
-            (Stage::Taken { step }, _) => {
-                let judged = hold.judged.clone().expect("it was judged when it was taken");
-                let judgement = active.judge_released(&flight.request(), now, step as usize, &judged);
-                judgement.touched.iter().for_each(|&step| self.touched[step] += 1);
-                self.meet(id, judgement.fate, now);
-            }
-            (_, Some(due)) => {
-                flight.hold = None;
-                self.ask(now, due, id);
-            }
-            (_, None) => flight.hold = None,
-        }
     }
 }

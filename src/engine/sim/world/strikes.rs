@@ -1,0 +1,85 @@
+//! What a change of the timeline does to what is there: faults that begin strike it, faults that end let it go.
+
+use super::{Step, World};
+use crate::engine::sim::flight::{FlightId, Hold, NONE, Stage};
+use crate::engine::sim::queue::Queue;
+use crate::fault::{Active, Strike};
+use crate::time::Timestamp;
+
+impl<Q: Queue<Step> + Default> World<Q> {
+    /// The timeline changes: what begins strikes what is there, what ends lets go.
+    pub(super) fn turn(&mut self, now: Timestamp) {
+        let before = std::mem::replace(&mut self.active, self.timeline.active(now));
+        for id in self.flights.all() {
+            self.strike(id, &before, now);
+        }
+        self.strike_idle(&before);
+        for id in self.flights.all() {
+            self.release(id, now);
+        }
+    }
+
+    fn strike(&mut self, id: FlightId, before: &Active, now: Timestamp) {
+        let flight = self.flight(id);
+        let (fleet, in_flight) = (flight.fleet, flight.in_flight());
+        let stage = flight.stage;
+        if stage == Stage::Connecting {
+            return;
+        }
+        let Some((step, strike)) = self.active.onset(before, fleet, in_flight.as_ref()) else { return };
+        self.touched[step] += 1;
+        match strike {
+            // Its answer has left; only the connection dies.
+            Strike::Reset if stage == Stage::ToClient => {
+                if let Some(link) = self.link(id) {
+                    (link.connected, link.upstream) = (false, false);
+                }
+            }
+            Strike::Reset => self.reset(id, now),
+            Strike::Swallow { release: false } => {
+                let flight = self.flight(id);
+                (flight.stage, flight.hold) = (Stage::Silent, None);
+            }
+            Strike::Swallow { release: true } => {
+                let flight = self.flight(id);
+                let hold = flight.hold.get_or_insert_with(|| Box::new(Hold { by: Vec::new(), due: None, judged: None }));
+                hold.by.push(step);
+            }
+        }
+    }
+
+    /// Strikes the connections that nothing is on.
+    fn strike_idle(&mut self, before: &Active) {
+        for (number, fleet) in self.fleets.iter_mut().enumerate() {
+            let number = u16::try_from(number).expect("a plan has fewer fleets than that");
+            let Some((step, Strike::Reset)) = self.active.onset(before, number, None) else { continue };
+            for link in fleet.links.iter_mut().filter(|link| link.connected && link.flight == NONE) {
+                (link.connected, link.upstream) = (false, false);
+                self.touched[step] += 1;
+            }
+        }
+    }
+
+    fn release(&mut self, id: FlightId, now: Timestamp) {
+        let active = &self.active;
+        let Some(flight) = self.flights.get(id) else { return };
+        let Some(hold) = &mut flight.hold else { return };
+        hold.by.retain(|&step| active.contains(step));
+        if !hold.by.is_empty() {
+            return;
+        }
+        match (flight.stage, hold.due.take()) {
+            (Stage::Taken { step }, _) => {
+                let judged = hold.judged.clone().expect("it was judged when it was taken");
+                let judgement = active.judge_released(&flight.request(), now, step as usize, &judged);
+                judgement.touched.iter().for_each(|&step| self.touched[step] += 1);
+                self.meet(id, judgement.fate, now);
+            }
+            (_, Some(due)) => {
+                flight.hold = None;
+                self.ask(now, due, id);
+            }
+            (_, None) => flight.hold = None,
+        }
+    }
+}
