@@ -99,6 +99,9 @@ fn own_value(base: &Loaded, vary: &Vary) -> Option<f64> {
 impl Task<'_> {
     /// Both ends make a plan; what they are warned of is said.
     fn check_ends(&self, base: &Loaded) -> Result<(), Code> {
+        if !base.warnings_text.is_empty() {
+            note(&base.warnings_text);
+        }
         let mut said = base.warnings_text.clone();
         let mut lefts = Vec::new();
         for end in [self.args.vary.from, self.args.vary.to] {

@@ -4,7 +4,7 @@ pub mod vary;
 
 use super::layout::{self, Style};
 use crate::gate::Class;
-use crate::gate::tipping::{Found, Tipping, Tried};
+use crate::gate::tipping::{Found, MOST_TRIED, Tipping, Tried};
 use crate::stats::{CONFIDENCE, clopper_pearson};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -262,6 +262,9 @@ fn findings(search: &Search) -> Vec<String> {
             unit.show(stuck),
             unit.show(free)
         ));
+    }
+    if search.values.len() >= MOST_TRIED {
+        found.push(format!("the search stopped at its bound of {MOST_TRIED} values, before it came as near as was asked"));
     }
     if tipping.island {
         found.push(

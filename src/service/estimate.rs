@@ -72,11 +72,23 @@ pub enum Limit {
 pub fn service_time(percentiles: &[(f64, Span)], mean: Span, network: Span) -> Result<ServiceTime, String> {
     let less = |latency: Span| Span(latency.0.saturating_sub(network.0));
     let points = Percentiles::new(percentiles.iter().map(|(percent, latency)| (*percent, less(*latency))))?;
+    let points = with_mean(points, less(mean));
     let at = |percent: f64| points.points().find(|(point, _)| *point >= percent).map_or(Span::ZERO, |(_, time)| time);
     let (median, low) = (at(50.0), at(5.0));
     let flat = median.0 - low.0 <= (median.0 / 20).max(300_000);
     let near = less(mean).0 <= median.0 + median.0 / 10 && at(99.0).0 <= median.0 * 2;
     Ok(if flat && near { ServiceTime::Constant(median) } else { ServiceTime::Percentiles(points) })
+}
+
+/// The same distribution with the greatest time lowered, as far as it goes, until the mean is this one: a tail is not even between its points,
+/// and the slowest of all attempts is the least certain of them.
+fn with_mean(points: Percentiles, mean: Span) -> Percentiles {
+    let mut all: Vec<(f64, Span)> = points.points().collect();
+    let &[.., (percent, least), (_, most)] = &all[..] else { return points };
+    let excess = points.mean().0.saturating_sub(mean.0) as f64 * 200.0 / (100.0 - percent);
+    let lowered = Span(most.0.saturating_sub(excess as u64)).max(least);
+    all.last_mut().expect("it has two points").1 = lowered;
+    Percentiles::new(all).unwrap_or(points)
 }
 
 /// What windows without a fault show of a limit, against the 99th percentile of attempt latency in the baseline.
@@ -150,6 +162,8 @@ mod tests {
                 let found = service_time(&percentiles, mean, network).unwrap();
                 let ratio = found.mean().as_secs_f64() / truth.mean().as_secs_f64();
                 assert!((0.95..1.05).contains(&ratio), "{truth:?} behind {network}: {found:?}");
+                let own = (mean.0 - network.0) as f64;
+                assert!((found.mean().0 as f64 / own - 1.0).abs() < 0.01, "{truth:?}: {} for {own}", found.mean());
             }
         }
         let (percentiles, mean) = observed(&parsed("10ms"), MS(1));

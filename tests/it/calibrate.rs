@@ -50,10 +50,17 @@ fn an_exponential_service_is_found_again() {
     let said = calibrated(&folder, &plan("{ exponential: { mean: 20ms } }", 7), &["--json"]);
     assert_eq!(said.code, Some(0), "{said:#?}");
     let found = said.result();
+    // What the target itself has counted: the draws of one run are not the distribution.
+    let run: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(newest(&folder).join("result.json")).expect("a result")).expect("JSON");
+    let count = |key: &str| run["service"][key].as_f64().unwrap_or_else(|| panic!("{key}: {}", run["service"]));
+    let truth = (count("useful_seconds") + count("wasted_seconds")) / count("served");
+    assert!((0.018..0.022).contains(&truth), "{truth}");
     let mean = mean(&found["target"]["model"]["service_time"]).as_secs_f64();
-    assert!((0.018..0.022).contains(&mean), "mean {mean}: {found:#}");
+    assert!((0.9..1.1).contains(&(mean / truth)), "mean {mean}, and the target served for {truth}: {found:#}");
     assert_eq!(found["target"]["model"]["servers"], "unlimited");
     assert!(span(&found["network"]["upstream"]) < Span::from_millis(2), "{found:#}");
+    assert!(found["why"]["network"]["upstream"].as_str().is_some_and(|why| why.contains("fastest of")), "{found:#}");
 }
 
 #[test]

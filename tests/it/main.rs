@@ -4,12 +4,17 @@
 mod bad_input;
 mod bisect;
 mod calibrate;
+mod failures;
 mod nginx;
 mod plans;
+mod queueing;
 mod seeds;
 mod signals;
+mod simulated;
+mod spike;
 mod storms;
 mod support;
 mod target;
 mod tidy;
 mod truth;
+mod writers;

@@ -173,6 +173,11 @@ impl Flights {
         self.slots.get_mut(id.slot as usize).filter(|flight| flight.generation == id.generation && flight.stage != Stage::Free)
     }
 
+    /// The flight in a slot that is known to be in use.
+    pub(super) fn at(&mut self, id: FlightId) -> &mut Flight {
+        &mut self.slots[id.slot as usize]
+    }
+
     /// The name of what is in a slot.
     pub(super) fn id(&self, slot: u32) -> FlightId {
         FlightId { slot, generation: self.slots[slot as usize].generation }

@@ -237,13 +237,17 @@ impl<T: Copy> BucketQueue<T> {
     }
 
     /// Goes on to the next tick in use, if the current one has nothing left.
+    #[inline]
     fn settle(&mut self) {
-        if self.taken < self.current.len() || !self.early.is_empty() {
-            return;
+        if self.taken == self.current.len() && self.early.is_empty() && self.len > 0 {
+            self.enter_next();
         }
+    }
+
+    fn enter_next(&mut self) {
         self.current.clear();
         self.taken = 0;
-        while self.current.is_empty() && self.len > 0 {
+        while self.current.is_empty() {
             self.advance();
         }
         // Stable: at one moment the order of being pushed stays, because a bucket keeps it and is moved down before

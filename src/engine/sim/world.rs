@@ -149,7 +149,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         if link.connected {
             self.to_proxy(id, now);
         } else {
-            let flight = self.flights.get(id).expect("it has just begun");
+            let flight = self.flights.at(id);
             let at = now + self.network.connect(&mut flight.draws);
             self.ask(at, What::Connected, id);
         }
@@ -245,11 +245,11 @@ impl<Q: Queue<Step> + Default> World<Q> {
     }
 
     fn flight(&mut self, id: FlightId) -> &mut Flight {
-        self.flights.get(id).expect("asked for while it is under way")
+        self.flights.at(id)
     }
 
     fn link(&mut self, id: FlightId) -> Option<&mut Link> {
-        let flight = self.flights.get(id)?;
+        let flight = self.flights.at(id);
         let (fleet, client) = (usize::from(flight.fleet), flight.client as usize);
         // A client that gave it up may have opened another connection since.
         (!flight.abandoned).then(|| &mut self.fleets[fleet].links[client])
@@ -257,12 +257,12 @@ impl<Q: Queue<Step> + Default> World<Q> {
 
     /// A message leaves the proxy, or reaches it, one hop away from the client.
     fn client_hop(&mut self, id: FlightId) -> Span {
-        let flight = self.flights.get(id).expect("asked for while it is under way");
+        let flight = self.flights.at(id);
         self.network.client_hop(&mut flight.draws)
     }
 
     fn upstream_hop(&mut self, id: FlightId) -> Span {
-        let flight = self.flights.get(id).expect("asked for while it is under way");
+        let flight = self.flights.at(id);
         self.network.upstream_hop(&mut flight.draws)
     }
 
@@ -295,9 +295,13 @@ impl<Q: Queue<Step> + Default> World<Q> {
     }
 
     fn at_proxy(&mut self, id: FlightId, now: Timestamp) {
-        let flight = self.flights.get(id).expect("asked for while it is under way");
+        let flight = self.flights.at(id);
         if self.network.resets(&mut flight.draws) {
             return self.reset(id, now);
+        }
+        if self.active.is_empty() {
+            // What nearly every request of a run meets, and the same fate without asking.
+            return self.meet(id, Fate::Forward { delay: Span::ZERO }, now);
         }
         let judgement = self.active.judge(&flight.request(), now);
         judgement.touched.iter().for_each(|&step| self.touched[step] += 1);
@@ -354,7 +358,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
 
     fn forward(&mut self, id: FlightId, now: Timestamp) {
         let open = self.link(id).is_some_and(|link| std::mem::replace(&mut link.upstream, true));
-        let flight = self.flights.get(id).expect("asked for while it is under way");
+        let flight = self.flights.at(id);
         flight.stage = Stage::Upstream;
         let connect = if open { Span::ZERO } else { self.network.connect_upstream(&mut flight.draws) };
         let at = now + connect + self.network.upstream_hop(&mut flight.draws);
