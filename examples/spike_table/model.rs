@@ -132,12 +132,12 @@ fn sum(windows: &[Window], count: fn(&Counts) -> u64) -> f64 {
     windows.iter().map(|window| count(&window.all)).sum::<u64>() as f64
 }
 
-/// A mean, its standard error, and the median.
+/// A mean, its standard error, and the median; NaN where there is nothing to take them of.
 pub fn summary(values: &[f64]) -> (f64, f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1.0);
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    (mean, (variance / n).sqrt(), sorted[values.len() / 2])
+    (mean, (variance / n).sqrt(), sorted.get(values.len() / 2).copied().unwrap_or(f64::NAN))
 }

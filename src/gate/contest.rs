@@ -89,7 +89,7 @@ fn find(gate: &CompareGate, reference: &Contestant, candidate: Option<&Contestan
         (Some(seen), Some(allowed)) => status(gate, seen, allowed),
         _ => Status::Inconclusive,
     };
-    let observed = value.map_or_else(|| format!("no run of {name} has evidence of it"), |value| show(unit, value));
+    let observed = value.map_or_else(|| "no evidence in any run".to_string(), |value| show(unit, value));
     let came_to = bound.filter(|_| matches!(gate.against, Against::Reference(_)));
     Finding {
         gate: format!("{name}: {} {}", gate.figure.word(), gate.text),

@@ -1,48 +1,55 @@
-//! Queueing truth: the mean waits of M/M/1 and M/D/1, as Pollaczek and Khinchine's formula has them.
+//! Queueing truth: the mean waits of M/M/1 and M/D/1 through the whole simulator, as Pollaczek and Khinchine's formula has them.
 
-use std::collections::VecDeque;
-use stormwake::rng::{Key, Purpose};
-use stormwake::service::config::{Servers, ServiceConfig};
-use stormwake::service::time::ExponentialTime;
-use stormwake::service::{Arrival, Service, ServiceTime};
-use stormwake::time::{Span, Timestamp};
+use crate::simulated::{plan, seeds};
+use stormwake::metrics::RunRecord;
 
-const MEAN: Span = Span::from_millis(10);
+/// Runs of a case; together they have the customers that the case needs.
+const SEEDS: u64 = 8;
+/// The mean service time in seconds: so long that the timer grain by half of which starts are late on average, 25 µs, is nothing.
+const SERVICE: f64 = 0.05;
 
-/// How many customers the mean wait of M/M/1 needs for a standard error of 0.75% of itself, a quarter of what is allowed. Waits
-/// depend on each other, the more so the higher the load: the variance of the sum, for a service time of one, is
+/// How many customers the mean wait of M/M/1 needs for a standard error of 0.8% of itself, so that what is allowed is more than three.
+/// Waits depend on each other, the more so the higher the load: the variance of their sum, for a service time of one, is
 /// ρ(2 + 5ρ − 4ρ² + ρ³)/(1 − ρ)⁴ a customer (Daley 1968), the mean ρ/(1 − ρ). M/D/1 needs half as many.
-fn enough(rho: f64) -> u64 {
+fn enough(rho: f64) -> f64 {
     let variance = rho * (2.0 + 5.0 * rho - 4.0 * rho * rho + rho * rho * rho) / (1.0 - rho).powi(4);
     let mean = rho / (1.0 - rho);
-    (variance / (mean * 0.0075).powi(2)).ceil() as u64
+    variance / (mean * 0.008).powi(2)
 }
 
-/// The mean wait in the queue of one server, in service times, over `n` arrivals of a Poisson process.
-fn mean_wait(time: ServiceTime, rho: f64, n: u64) -> f64 {
-    let config =
-        ServiceConfig { servers: Servers::Limited(1), service_time: time, queue: u32::MAX, limiter: None, notices_cancel: false };
-    let mut service = Service::new(&config);
-    let (mut now, mut waiting, mut out, mut total) = (Timestamp::ZERO, VecDeque::new(), Vec::new(), 0.0);
-    for id in 0..n {
-        let key = Key { seed: 3, operation: id, attempt: 1, ..Key::default() };
-        now += MEAN.scale(key.stream(Purpose::Arrival).exponential() / rho);
-        waiting.push_back(now);
-        service.arrive(now, Arrival { id, key }, &mut out);
-        for answer in out.drain(..) {
-            total += answer.at.since(waiting.pop_front().expect("who is answered has arrived")).as_secs_f64();
-        }
-    }
-    let counts = service.counts();
-    assert_eq!(counts.queue_full + counts.limited, 0, "an unbounded queue refuses nobody");
-    (total - counts.useful.as_secs_f64()) / counts.served as f64 / MEAN.as_secs_f64()
+/// One server, Poisson arrivals for so many seconds, a network that takes no time, and so many clients that hardly one is busy.
+fn text(service_time: &str, rate: f64, seconds: f64) -> String {
+    format!(
+        "version: 1\nname: queueing\n\
+         target: {{ service: {{ servers: 1, service_time: {service_time}, queue: 1000000 }} }}\n\
+         network: {{ latency: 0s, upstream: 0s, connect: 0s }}\n\
+         fleets: {{ all: {{ clients: 10000, policy: {{ attempts: 1, timeout: 1h }}, load: {{ poisson: {{ rate: {rate}/s }} }} }} }}\n\
+         gates: [{{ success: '>= 0%' }}]\ntimer_grain: 50us\nlength: {seconds:.0}s\n"
+    )
+}
+
+/// How many operations were served, and the sum of their waits in seconds.
+fn sums(record: &RunRecord) -> [f64; 2] {
+    let service = record.service.expect("the built-in target counts");
+    assert_eq!((service.queue_full, service.wasted_seconds, service.arrived - service.served < 1000), (0, 0.0, true));
+    let latency: f64 = record.summaries.iter().map(|s| s.succeeded.mean() * s.succeeded.len() as f64 / 1e6).sum();
+    [service.served as f64, latency - service.useful_seconds]
+}
+
+/// The mean wait, in service times, over as many customers as `share` of those that M/M/1 needs.
+fn mean_wait(service_time: &str, rho: f64, share: f64) -> f64 {
+    let rate = rho / SERVICE;
+    let plan = plan(&text(service_time, rate, enough(rho) * share / rate / SEEDS as f64));
+    let all = seeds(&plan, &(1..=SEEDS).collect::<Vec<_>>(), |record| sums(&record));
+    let sum = |figure: usize| all.iter().map(|sums| sums[figure]).sum::<f64>();
+    sum(1) / sum(0) / SERVICE
 }
 
 /// Compares with the formula: ρ/(1 − ρ) service times for exponential ones, half of it for constant ones.
-fn check(name: &str, time: ServiceTime, share: f64) {
+fn check(name: &str, service_time: &str, share: f64) {
     let mut wrong = Vec::new();
     for rho in [0.5, 0.8, 0.9] {
-        let seen = mean_wait(time.clone(), rho, (enough(rho) as f64 * share) as u64);
+        let seen = mean_wait(service_time, rho, share);
         let want = share * rho / (1.0 - rho);
         if (seen / want - 1.0).abs() > 0.03 {
             wrong.push(format!("{name} at a load of {rho}: a wait of {seen:.3} service times, not {want:.3}"));
@@ -53,10 +60,10 @@ fn check(name: &str, time: ServiceTime, share: f64) {
 
 #[test]
 fn exponential_service_waits_as_the_formula_says() {
-    check("M/M/1", ServiceTime::Exponential(ExponentialTime { mean: MEAN }), 1.0);
+    check("M/M/1", "{ exponential: { mean: 50ms } }", 1.0);
 }
 
 #[test]
 fn constant_service_waits_half_as_long() {
-    check("M/D/1", ServiceTime::Constant(MEAN), 0.5);
+    check("M/D/1", "50ms", 0.5);
 }

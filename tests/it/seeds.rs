@@ -115,11 +115,12 @@ fn the_code_follows_the_worst_seed_unless_a_share_is_enough() {
         ("seeds-recovers", "", &["--set", "fleets.app.policy=budget"], 0, "4 of 4 recovered"),
         ("seeds-share", "gates: [{ recovered: '>= 0% of seeds' }]\n", &[], 0, "recovered >= 0% of seeds"),
         ("seeds-share-not", "gates: [{ recovered: '>= 50% of seeds' }]\n", &[], 1, "got 0 of 4"),
-        ("seeds-untouched", "", &["--set", "timeline.outage.fault.blackhole.share=0%"], 3, "INCONCLUSIVE 4"),
+        ("seeds-untouched", "", &["--set", "recovery.operations=50000"], 3, "INCONCLUSIVE 4"),
     ] {
         let folder = folder(test, more);
         let said = simulate(&folder, &[&["--seeds", "4", "--quiet"], args].concat());
         assert_eq!(said.code, Some(code), "{test}: {said:#?}");
+        assert!(said.out.contains(words), "{test}: {said:#?}");
         assert!(said.out.contains("(the worst in seed") && !said.err.contains("seeds,"), "{test}: {said:#?}");
     }
 }
@@ -155,7 +156,7 @@ fn the_gates_of_a_comparison_decide_its_code() {
         ("compare-unknown", "{ policy: budget, recovery_time: '<= reference' }", 3),
     ] {
         let folder = folder(test, &format!("{COMPARE}  gates: [{gate}]\n"));
-        let args: &[&str] = if code == 3 { &["--set", "timeline.outage.fault.blackhole.share=0%"] } else { &[] };
+        let args: &[&str] = if code == 3 { &["--set", "recovery.operations=50000"] } else { &[] };
         let said = compare(&folder, &[&["--seeds", "3"], args].concat());
         assert_eq!(said.code, Some(code), "{test}: {said:#?}");
         assert!(said.out.contains("against it") && said.out.contains("line "), "{test}: {said:#?}");
