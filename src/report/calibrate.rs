@@ -288,7 +288,7 @@ fn time_why(time: &ServiceTime, mean: Span, network: Span, count: u64) -> String
         ServiceTime::Percentiles(points) => {
             let error = spread(points) / libm::sqrt(count as f64);
             format!(
-                "{less}; mean {} ± {} (95%, as far as the baseline is typical), {} by the attempts themselves; p100 is lowered to keep it; waiting in a queue during the baseline is in it",
+                "{less}; mean {} ± {} (95%, as far as the baseline is typical), {} by the attempts themselves; p100 is lowered towards it; waiting in a queue during the baseline is in it",
                 points.mean().about_micros(),
                 Span::from_secs_f64(1.96 * error).about_micros(),
                 Span(mean.0.saturating_sub(network.0)).about_micros()

@@ -134,7 +134,9 @@ mod tests {
     use crate::rng::{Key, Purpose};
 
     const MS: fn(u64) -> Span = Span::from_millis;
-    const KEPT: [f64; 13] = [0.0, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 100.0];
+    /// As a result keeps them.
+    const KEPT: [f64; 19] =
+        [0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.9, 100.0];
 
     /// Percentiles and mean of draws of a service time, a network before them.
     fn observed(time: &ServiceTime, network: Span) -> (Vec<(f64, Span)>, Span) {
@@ -163,7 +165,7 @@ mod tests {
                 let ratio = found.mean().as_secs_f64() / truth.mean().as_secs_f64();
                 assert!((0.95..1.05).contains(&ratio), "{truth:?} behind {network}: {found:?}");
                 let own = (mean.0 - network.0) as f64;
-                assert!((found.mean().0 as f64 / own - 1.0).abs() < 0.01, "{truth:?}: {} for {own}", found.mean());
+                assert!((found.mean().0 as f64 / own - 1.0).abs() < 0.02, "{truth:?}: {} for {own}", found.mean());
             }
         }
         let (percentiles, mean) = observed(&parsed("10ms"), MS(1));
