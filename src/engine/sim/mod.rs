@@ -85,3 +85,6 @@ pub fn model(plan: &Plan) -> Result<&ServiceConfig, SimError> {
         .or(target.model.as_ref())
         .ok_or_else(|| SimError::NoModel { url: target.url.as_ref().map(|url| url.value.to_string()).unwrap_or_default() })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+use super::*;
+use crate::engine::Unobserved;
+use crate::event::{AttemptOutcome, Event};
+use crate::metrics::{Counts, RunEvent, StopReason, Window};
+use crate::plan::{Source, load};
+use crate::time::{Span, Timestamp};
+use std::collections::BTreeMap;
+
+/// A plan of ten clients that send ten operations a second each, answered after 10 ms, with one attempt each.
+fn plan(more: &str) -> Plan {
+    let head = "version: 1\nname: test\nseed: 5\n";
+    let target = if more.contains("target:") { "" } else { "target: { service: { servers: 100, service_time: 10ms } }\n" };
+    let fleets = if more.contains("fleets:") {
+        ""
+    } else {
+        "fleets: { app: { clients: 10, policy: { attempts: 1, timeout: 500ms }, load: { constant: { rate: 100/s } } } }\n"
+    };
+    let text = format!("{head}{target}{fleets}{more}");
+    load(&Source { file: "test.yaml", text: &text, overrides: &[], env: &|_| None })
+        .unwrap_or_else(|e| panic!("{e}\n{text}"))
+        .plan
+}
+
+fn simulate(plan: &Plan) -> (RunRecord, Vec<Event>) {
+    let (record, _, EventList(events)) =
+        run_on::<Buckets, _>(plan, &mut Unobserved, &AtomicI32::new(0), EventList::default()).unwrap();
+    (record, events)
+}
+
+fn sum(record: &RunRecord, of: impl Fn(&Counts) -> u64) -> u64 {
+    record.windows.iter().map(|window| of(&window.all)).sum()
+}
+
+/// Ended attempts that were sent in a stretch of milliseconds, by outcome, with the shortest and longest that one took.
+fn ends(events: &[Event], from: u64, to: u64) -> BTreeMap<AttemptOutcome, (u64, Span, Span)> {
+    let mut seen = BTreeMap::new();
+    for event in events {
+        let Event::Ended { sent, at, outcome, .. } = event else { continue };
+        if (from..to).contains(&sent.as_millis()) {
+            let took = at.since(*sent);
+            let (n, least, most) = seen.entry(*outcome).or_insert((0, took, took));
+            (*n, *least, *most) = (*n + 1, took.min(*least), took.max(*most));
+        }
+    }
+    seen
+}
+
+fn us(micros: u64) -> Span {
+    Span::from_micros(micros)
+}
+
+#[test]
+fn an_attempt_crosses_each_hop_twice_and_the_first_one_opens_the_way_to_the_target() {
+    let (record, events) = simulate(&plan("length: 2s\n"));
+    // 2 × 60 µs on either hop and 10 ms; the first of each client opens a connection to the target, there and back.
+    assert_eq!(ends(&events, 0, 100)[&AttemptOutcome::Success], (10, us(10_360), us(10_360)));
+    assert_eq!(ends(&events, 100, 1_900)[&AttemptOutcome::Success], (180, us(10_240), us(10_240)));
+    assert_eq!((sum(&record, |c| c.offered), record.service.unwrap().served), (200, 200));
+}
+
+#[test]
+fn each_fault_shows_as_it_does_at_a_socket() {
+    use AttemptOutcome::{Connect, Reset, Status, Success, Timeout};
+    for (fault, outcomes) in [
+        ("refuse: {}", vec![Connect]),
+        ("reset: {}", vec![Reset]),
+        ("hang: {}", vec![Timeout]),
+        ("blackhole: {}", vec![Timeout]),
+        ("blackhole: { share: 50% }", vec![Success, Timeout]),
+        ("status: { code: 503 }", vec![Status(503)]),
+        ("latency: { add: 100ms }", vec![Success]),
+        ("rate_limit: { rate: 20/s, burst: 1 }", vec![Success, Status(429)]),
+    ] {
+        let faulty = plan(&format!("timeline: [ {{ at: 1s, for: 1s, name: f, fault: {{ {fault} }} }} ]\nlength: 3s\n"));
+        let (record, events) = simulate(&faulty);
+        let during: Vec<AttemptOutcome> = ends(&events, 1_020, 1_400).into_keys().collect();
+        assert_eq!(during, outcomes, "{fault}");
+        assert_eq!(ends(&events, 2_600, 2_900).into_keys().collect::<Vec<_>>(), [Success], "{fault}: healed");
+        assert!(record.faults[0].touched >= 19, "{fault}: {:?}", record.faults);
+        assert_eq!((record.faults[0].from, record.faults[0].to), (Timestamp(1_000_000_000), Timestamp(2_000_000_000)));
+    }
+}
+
+#[test]
+fn what_a_hang_releases_goes_on_when_it_ends() {
+    let held = plan("timeline: [ { at: 1s, for: 300ms, name: f, fault: { hang: { release: true } } } ]\nlength: 3s\n");
+    let (_, events) = simulate(&held);
+    let (n, least, most) = ends(&events, 1_000, 1_300)[&AttemptOutcome::Success];
+    assert!(n >= 10 && least < Span::from_millis(310) && most >= Span::from_millis(295), "{n} {least} {most}");
+    // In flight when it began: the answer waits at the proxy.
+    let (_, _, most) = ends(&events, 985, 1_000)[&AttemptOutcome::Success];
+    assert!(most >= Span::from_millis(300), "{most}");
+}
+
+#[test]
+fn a_reset_that_begins_ends_what_is_in_flight_and_what_is_idle() {
+    let (record, events) = simulate(&plan("timeline: [ { at: 1s, for: 1ms, name: f, fault: { reset: {} } } ]\nlength: 2s\n"));
+    assert_eq!(ends(&events, 985, 1_000)[&AttemptOutcome::Reset].0, 1);
+    assert_eq!(record.faults[0].touched, 10, "every connection");
+    // Each client opens another connection, 120 µs, and the proxy with it.
+    assert_eq!(ends(&events, 1_010, 1_110)[&AttemptOutcome::Success].1, us(10_480));
+}
+
+#[test]
+fn a_target_that_notices_hears_of_clients_that_have_gone() {
+    let counts = |notices: bool| {
+        let more = format!(
+            "target: {{ service: {{ servers: 1, service_time: 300ms, notices_cancel: {notices} }} }}
+fleets: {{ app: {{ clients: 10, policy: {{ attempts: 1, timeout: 100ms }}, load: {{ constant: {{ rate: 100/s }} }} }} }}
+length: 2s\n"
+        );
+        simulate(&plan(&more)).0.service.unwrap()
+    };
+    assert!(counts(true).cancelled > 90 && counts(true).wasted_seconds > 1.8, "{:?}", counts(true));
+    assert!(counts(false).served >= 6, "{:?}", counts(false));
+}
+
+#[test]
+fn both_queues_make_the_same_run_and_a_run_repeats() {
+    let storm = plan(
+        "target: { service: { servers: 2, service_time: { exponential: { mean: 10ms } }, queue: 50 } }
+fleets:
+  app: { clients: 200, policy: { attempts: 4, timeout: 300ms, backoff: { exponential: { base: 50ms, cap: 1s, jitter: full } } }, load: { poisson: { rate: 150/s } } }
+  old: { clients: 20, policy: { attempts: 2, timeout: 300ms }, load: { closed: { think: 500ms } }, connections: per_attempt }
+network: { latency: { p50: 1ms, p99: 20ms }, reset: 1% }
+timeline: [ { at: 2s, for: 1s, name: f, fault: { blackhole: { share: 80% } } } ]
+length: 5s\n",
+    );
+    for seed in 0..5 {
+        let storm = Plan { seed, ..storm.clone() };
+        fn hash<Q: Queues>(plan: &Plan) -> (u64, Effort) {
+            let ran = run_on::<Q, _>(plan, &mut Unobserved, &AtomicI32::new(0), EventHash::default()).unwrap();
+            (ran.2.value(), ran.1)
+        }
+        assert_eq!(hash::<Buckets>(&storm), hash::<Heaps>(&storm), "seed {seed}");
+        assert_eq!(hash::<Buckets>(&storm), hash::<Buckets>(&storm), "seed {seed}");
+        assert_ne!(hash::<Buckets>(&storm).0, hash::<Buckets>(&Plan { seed: seed + 1, ..storm.clone() }).0);
+    }
+}
+
+#[test]
+fn another_policy_meets_the_same_arrivals() {
+    let offered = |policy: &str| {
+        let storm = plan(&format!(
+            "fleets: {{ app: {{ clients: 30, policy: {{ timeout: 100ms, {policy} }}, load: {{ poisson: {{ rate: 100/s }} }} }} }}
+timeline: [ {{ at: 1s, for: 1s, name: f, fault: {{ status: {{ code: 503, share: 50% }} }} }} ]
+length: 3s\n"
+        ));
+        let (_, events) = simulate(&storm);
+        let offered: Vec<_> = events.iter().filter(|event| matches!(event, Event::Offered { .. })).copied().collect();
+        let first: BTreeMap<_, _> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Ended { operation, attempt: 1, outcome, .. } => Some((*operation, *outcome)),
+                _ => None,
+            })
+            .collect();
+        let mut offered: Vec<_> = offered
+            .into_iter()
+            .filter_map(|event| if let Event::Offered { operation, at } = event { Some((operation, at)) } else { None })
+            .collect();
+        offered.sort_unstable();
+        (offered, first)
+    };
+    let (none, many) = (offered("attempts: 1"), offered("attempts: 5, backoff: { fixed: { delay: 20ms } }"));
+    assert_eq!(none.0, many.0, "arrivals");
+    let differ = none.1.iter().filter(|(operation, outcome)| many.1.get(operation) != Some(outcome)).count();
+    assert!(differ * 50 < none.1.len(), "first attempts roll the same dice, but for those at the border of a change: {differ}");
+}
+
+#[test]
+fn nothing_is_simulated_without_a_model() {
+    let url = |more: &str| {
+        let text = format!(
+            "version: 1\nname: t\ntarget: {{ url: 'http://127.0.0.1:9/'{more} }}
+fleets: {{ a: {{ clients: 1, policy: {{ attempts: 1, timeout: 1s }}, load: {{ constant: {{ rate: 5/s }} }} }} }}\nlength: 2s\n"
+        );
+        let plan =
+            load(&Source { file: "t.yaml", text: &text, overrides: &[], env: &|_| None }).unwrap_or_else(|e| panic!("{e}")).plan;
+        run(&plan, &mut Unobserved, &AtomicI32::new(0))
+    };
+    let error = url("").unwrap_err().to_string();
+    assert!(error.contains("http://127.0.0.1:9/") && error.contains("`model:`") && error.contains("calibrate"), "{error}");
+    let record = url(", model: { servers: 1, service_time: 5ms }").unwrap();
+    assert_eq!(sum(&record, |c| c.succeeded), 10);
+}
+
+/// What an observer heard.
+#[derive(Default)]
+struct Heard(Vec<(Timestamp, RunEvent)>, usize);
+
+impl Observer for Heard {
+    fn event(&mut self, at: Timestamp, event: &RunEvent) {
+        self.0.push((at, event.clone()));
+    }
+    fn window(&mut self, _: &Window, _: &str) {
+        self.1 += 1;
+    }
+}
+
+#[test]
+fn an_observer_hears_every_window_and_change_once() {
+    let mut heard = Heard::default();
+    let plan = plan("timeline: [ { at: 1s, for: 1s, name: f, fault: { hang: {} } } ]\nlength: 4s\n");
+    run(&plan, &mut heard, &AtomicI32::new(0)).unwrap();
+    let told: Vec<(u64, &str)> = heard
+        .0
+        .iter()
+        .map(|(at, event)| {
+            let what = match event {
+                RunEvent::Started => "started",
+                RunEvent::Ended => "ended",
+                RunEvent::PhaseStarted { .. } => "phase",
+                RunEvent::FaultStarted { .. } => "fault on",
+                RunEvent::FaultEnded { touched, .. } => {
+                    assert!(*touched > 50);
+                    "fault off"
+                }
+                other => panic!("{other:?}"),
+            };
+            (at.as_millis(), what)
+        })
+        .collect();
+    let wanted = [
+        (0, "started"),
+        (0, "phase"),
+        (1000, "fault on"),
+        (1000, "phase"),
+        (2000, "fault off"),
+        (2000, "phase"),
+        (4000, "ended"),
+    ];
+    assert_eq!((told, heard.1), (wanted.to_vec(), 4));
+}
+
+#[test]
+fn a_stop_condition_and_a_signal_end_a_run_with_a_whole_record() {
+    let stopping = plan("stop_if: [ { attempts: \"> 50/s\", for: 2s } ]\nlength: 60s\n");
+    let (record, _) = simulate(&stopping);
+    assert!(matches!(record.stopped, Some(StopReason::StopCondition(_))), "{:?}", record.stopped);
+    assert_eq!((record.ended.as_millis(), record.windows.len()), (2_000, 2));
+    let ended = sum(&record, |c| c.succeeded + c.failed + c.unresolved);
+    assert_eq!((sum(&record, |c| c.offered), ended), (200, 200));
+    let record = run(&plan("length: 60s\n"), &mut Unobserved, &AtomicI32::new(2)).unwrap();
+    assert_eq!((record.stopped, record.ended.as_millis()), (Some(StopReason::Signal(2)), 1_000));
+}
