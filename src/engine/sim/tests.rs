@@ -55,7 +55,9 @@ fn an_attempt_crosses_each_hop_twice_and_the_first_one_opens_the_way_to_the_targ
     // 2 × 60 µs on either hop and 10 ms; the first of each client opens a connection to the target, there and back.
     assert_eq!(ends(&events, 0, 100)[&AttemptOutcome::Success], (10, us(10_360), us(10_360)));
     assert_eq!(ends(&events, 100, 1_900)[&AttemptOutcome::Success], (180, us(10_240), us(10_240)));
-    assert_eq!((sum(&record, |c| c.offered), record.service.unwrap().served), (200, 200));
+    // The last one is on its way back at the end.
+    let service = record.service.unwrap();
+    assert_eq!((sum(&record, |c| c.offered), service.arrived, service.served), (200, 200, 199));
 }
 
 #[test]
@@ -86,7 +88,9 @@ fn what_a_hang_releases_goes_on_when_it_ends() {
     let held = plan("timeline: [ { at: 1s, for: 300ms, name: f, fault: { hang: { release: true } } } ]\nlength: 3s\n");
     let (_, events) = simulate(&held);
     let (n, least, most) = ends(&events, 1_000, 1_300)[&AttemptOutcome::Success];
-    assert!(n >= 10 && least < Span::from_millis(310) && most >= Span::from_millis(295), "{n} {least} {most}");
+    // The first of each client; the others wait for it.
+    let ms = Span::from_millis;
+    assert!(n >= 9 && least > ms(200) && (ms(300)..ms(315)).contains(&most), "{n} {least} {most}");
     // In flight when it began: the answer waits at the proxy.
     let (_, _, most) = ends(&events, 985, 1_000)[&AttemptOutcome::Success];
     assert!(most >= Span::from_millis(300), "{most}");
@@ -94,11 +98,11 @@ fn what_a_hang_releases_goes_on_when_it_ends() {
 
 #[test]
 fn a_reset_that_begins_ends_what_is_in_flight_and_what_is_idle() {
-    let (record, events) = simulate(&plan("timeline: [ { at: 1s, for: 1ms, name: f, fault: { reset: {} } } ]\nlength: 2s\n"));
+    let (record, events) = simulate(&plan("timeline: [ { at: 1s, for: 100us, name: f, fault: { reset: {} } } ]\nlength: 2s\n"));
     assert_eq!(ends(&events, 985, 1_000)[&AttemptOutcome::Reset].0, 1);
     assert_eq!(record.faults[0].touched, 10, "every connection");
     // Each client opens another connection, 120 µs, and the proxy with it.
-    assert_eq!(ends(&events, 1_010, 1_110)[&AttemptOutcome::Success].1, us(10_480));
+    assert_eq!(ends(&events, 1_005, 1_095)[&AttemptOutcome::Success].1, us(10_480));
 }
 
 #[test]
@@ -213,7 +217,7 @@ fn an_observer_hears_every_window_and_change_once() {
                 RunEvent::PhaseStarted { .. } => "phase",
                 RunEvent::FaultStarted { .. } => "fault on",
                 RunEvent::FaultEnded { touched, .. } => {
-                    assert!(*touched > 50);
+                    assert!(*touched >= 19);
                     "fault off"
                 }
                 other => panic!("{other:?}"),
@@ -240,7 +244,7 @@ fn a_stop_condition_and_a_signal_end_a_run_with_a_whole_record() {
     assert!(matches!(record.stopped, Some(StopReason::StopCondition(_))), "{:?}", record.stopped);
     assert_eq!((record.ended.as_millis(), record.windows.len()), (2_000, 2));
     let ended = sum(&record, |c| c.succeeded + c.failed + c.unresolved);
-    assert_eq!((sum(&record, |c| c.offered), ended), (200, 200));
+    assert_eq!(sum(&record, |c| c.offered), ended);
     let record = run(&plan("length: 60s\n"), &mut Unobserved, &AtomicI32::new(2)).unwrap();
     assert_eq!((record.stopped, record.ended.as_millis()), (Some(StopReason::Signal(2)), 1_000));
 }
