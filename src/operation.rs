@@ -131,7 +131,10 @@ impl Operation {
     /// When it is given up if it cannot be sent before: it waits for its client's connection.
     pub fn expires(&self, terms: &Terms) -> Option<Timestamp> {
         let elapsed = if self.in_pass > 0 { self.last_start(terms) } else { None };
-        [self.deadline(terms), elapsed].into_iter().flatten().min()
+        match (self.deadline(terms), elapsed) {
+            (Some(deadline), Some(elapsed)) => Some(deadline.min(elapsed)),
+            (deadline, elapsed) => deadline.or(elapsed),
+        }
     }
 
     /// Begins a new pass: attempts within it, backoff and `max_elapsed` start anew; the deadline stays.

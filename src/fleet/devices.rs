@@ -75,16 +75,28 @@ impl Devices {
         true
     }
 
-    /// Reads what a wake-up is going to read, and says which client it is for. Changes nothing: an engine that knows many wake-ups ahead
-    /// asks this of all of them before the first, so that the waits for memory overlap.
+    /// Reads the first of what a wake-up is going to read, and gives something of it. With [`Devices::foresee`] and [`Devices::foresee_client`]
+    /// this is for an engine that knows many wake-ups ahead: each asked of all of them before the next, the waits for memory
+    /// overlap. Nothing changes.
+    pub fn foresee_token(&self, token: Token) -> u64 {
+        match token.0 {
+            Reason::Operation { slot, .. } => self.held.foresee_generation(slot),
+            Reason::Arrival(_) | Reason::Ceiling => 0,
+        }
+    }
+
+    /// Reads the operation that a wake-up is for, and says which client has it; none where the wake-up has become pointless.
     pub fn foresee(&self, token: Token) -> Option<u32> {
-        let client = match token.0 {
-            Reason::Arrival(client) => client,
-            Reason::Operation { slot, generation } if self.held.is_current(slot, generation) => self.held.get(slot).client,
-            Reason::Operation { .. } | Reason::Ceiling => return None,
-        };
-        std::hint::black_box(self.clients.get(client as usize)?.number);
-        Some(self.rules.number_of(client))
+        match token.0 {
+            Reason::Arrival(client) => Some(client),
+            Reason::Operation { slot, generation } if self.held.is_current(slot, generation) => Some(self.held.foresee(slot)),
+            Reason::Operation { .. } | Reason::Ceiling => None,
+        }
+    }
+
+    /// Reads a client, by its place in the shard, and gives something of it.
+    pub fn foresee_client(&self, client: u32) -> u64 {
+        self.clients.get(client as usize).map_or(0, |client| client.number)
     }
 
     /// The attempt on a client's wire has ended. `hint` is the wait that the server asked for. Ignored where nothing

@@ -128,8 +128,11 @@ impl Rules {
             }
             _ => None,
         };
-        // At one moment the deadline comes first: the operation would have failed had it been started.
-        [fails, drops].into_iter().flatten().min_by_key(|(at, _)| *at)
+        match (fails, drops) {
+            // At one moment the deadline comes first: the operation would have failed had it been started.
+            (Some(fails), Some(drops)) => Some(if drops.0 < fails.0 { drops } else { fails }),
+            (fails, drops) => fails.or(drops),
+        }
     }
 
     /// Who made a first attempt late that is sent now; none where it is on time, or only the ceiling held it back.

@@ -170,6 +170,17 @@ impl Slab {
         self.generations.get(slot as usize) == Some(&generation)
     }
 
+    /// Reads an entry's generation, and gives it.
+    pub(super) fn foresee_generation(&self, slot: u32) -> u64 {
+        self.generations.get(slot as usize).map_or(0, |generation| u64::from(*generation))
+    }
+
+    /// Reads an entry and its links, and gives its client.
+    pub(super) fn foresee(&self, slot: u32) -> u32 {
+        std::hint::black_box(self.lists[slot as usize].ready.before);
+        self.get(slot).client
+    }
+
     fn turn(&mut self, slot: u32) -> u32 {
         let generation = &mut self.generations[slot as usize];
         *generation = generation.wrapping_add(1);

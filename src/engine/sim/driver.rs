@@ -58,6 +58,8 @@ pub struct Driver<'a, Q: Queues, T> {
     observer: &'a mut dyn Observer,
     trace: T,
     effort: Effort,
+    /// By fleet, the clients of the wake-ups at hand.
+    ahead: Vec<(u16, u32)>,
 }
 
 impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
@@ -81,6 +83,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             observer,
             trace,
             effort: Effort::default(),
+            ahead: Vec::new(),
         }
     }
 
@@ -123,10 +126,17 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     /// The next wake-up. What those at hand are going to read is read before, all of it at once: with a million clients it lies far
     /// away, and waiting for one after the other would take most of the time.
     fn next_wake(&mut self) -> Option<(Timestamp, Wake)> {
-        for Entry { item: Wake { fleet, token }, .. } in self.wakes.at_hand() {
-            if let Some(client) = self.machines[usize::from(*fleet)].foresee(*token) {
-                self.world.foresee(*fleet, client);
+        let at_hand = self.wakes.at_hand();
+        if !at_hand.is_empty() {
+            let machine = |wake: &Wake| &self.machines[usize::from(wake.fleet)];
+            let mut read = at_hand.iter().fold(0, |read, Entry { item, .. }| read ^ machine(item).foresee_token(item.token));
+            self.ahead.clear();
+            self.ahead
+                .extend(at_hand.iter().filter_map(|Entry { item, .. }| Some((item.fleet, machine(item).foresee(item.token)?))));
+            for &(fleet, client) in &self.ahead {
+                read ^= self.machines[usize::from(fleet)].foresee_client(client) ^ self.world.foresee(fleet, client);
             }
+            std::hint::black_box(read);
         }
         self.wakes.pop()
     }

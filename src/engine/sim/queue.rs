@@ -137,16 +137,24 @@ pub struct BucketQueue<T> {
     len: usize,
 }
 
+/// The items of a bucket, in the order of being pushed: full chunks, then the one that is open.
+#[derive(Debug)]
+struct Bucket<T> {
+    full: Vec<Vec<Entry<T>>>,
+    open: Vec<Entry<T>>,
+}
+
 #[derive(Debug)]
 struct Level<T> {
-    buckets: Vec<Vec<Vec<Entry<T>>>>,
+    buckets: Vec<Bucket<T>>,
     /// A bit for each bucket that holds something.
     used: [u64; BUCKETS / 64],
 }
 
 impl<T> Level<T> {
     fn new() -> Self {
-        Self { buckets: (0..BUCKETS).map(|_| Vec::new()).collect(), used: [0; BUCKETS / 64] }
+        let buckets = (0..BUCKETS).map(|_| Bucket { full: Vec::new(), open: Vec::new() }).collect();
+        Self { buckets, used: [0; BUCKETS / 64] }
     }
 
     /// The first bucket in use behind one.
@@ -224,16 +232,16 @@ impl<T: Copy> BucketQueue<T> {
         let level = ((63 - (tick ^ self.tick).leading_zeros()) / DIGIT) as usize;
         let bucket = (tick >> (level as u32 * DIGIT)) as usize % BUCKETS;
         let Level { buckets, used } = &mut self.levels[level];
-        let chunks = &mut buckets[bucket];
-        match chunks.last_mut().filter(|chunk| chunk.len() < CHUNK) {
-            Some(chunk) => chunk.push(entry),
-            None => {
-                used[bucket / 64] |= 1 << (bucket % 64);
-                let mut chunk = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK));
-                chunk.push(entry);
-                chunks.push(chunk);
+        used[bucket / 64] |= 1 << (bucket % 64);
+        let Bucket { full, open } = &mut buckets[bucket];
+        if open.len() == open.capacity() {
+            let chunk = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(CHUNK));
+            let filled = std::mem::replace(open, chunk);
+            if !filled.is_empty() {
+                full.push(filled);
             }
         }
+        open.push(entry);
     }
 
     /// Goes on to the next tick in use, if the current one has nothing left.
@@ -267,15 +275,16 @@ impl<T: Copy> BucketQueue<T> {
         let above = self.tick >> shift >> DIGIT << DIGIT << shift;
         self.tick = above | (bucket as u64) << shift;
         self.levels[level].used[bucket / 64] &= !(1 << (bucket % 64));
-        let mut chunks = std::mem::take(&mut self.levels[level].buckets[bucket]);
-        for mut chunk in chunks.drain(..) {
+        let Bucket { full, open } = &mut self.levels[level].buckets[bucket];
+        let (mut full, open) = (std::mem::take(full), std::mem::take(open));
+        for mut chunk in full.drain(..).chain([open]) {
             for entry in chunk.drain(..) {
                 if entry.at.0 >> TICK == self.tick { self.current.push(entry) } else { self.put(entry) }
             }
             self.spare.push(chunk);
         }
         // The list of chunks keeps its room for the next round.
-        self.levels[level].buckets[bucket] = chunks;
+        self.levels[level].buckets[bucket].full = full;
     }
 }
 
