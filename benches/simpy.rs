@@ -35,29 +35,21 @@ struct Seen {
 fn compare(root: &Path, python: &Path) {
     let plan = plan("benches/simpy.yaml");
     let seconds = plan.length.as_secs_f64();
-    let pairs: Vec<(Seen, Seen)> =
-        (1..=ROUNDS).map(|seed| (theirs(root, python, seed, seconds), ours(&Plan { seed, ..plan.clone() }))).collect();
-    let mean = |figure: fn(&Seen) -> f64, which: fn(&(Seen, Seen)) -> &Seen| {
-        pairs.iter().map(|pair| figure(which(pair))).sum::<f64>() / pairs.len() as f64
-    };
+    let turn = |seed| (theirs(root, python, seed, seconds), ours(&Plan { seed, ..plan.clone() }));
+    let (theirs, ours): (Vec<Seen>, Vec<Seen>) = (1..=ROUNDS).map(turn).unzip();
     say(&format!("benches/simpy.yaml, {} of virtual time, {ROUNDS} seeds in turns", plan.length));
-    let figures: [(&str, fn(&Seen) -> f64); 3] = [
-        ("attempts per operation", |s| s.attempts_per_operation),
-        ("success", |s| s.success),
-        ("latency in seconds", |s| s.latency),
-    ];
-    for (name, figure) in figures {
-        let (theirs, ours) = (mean(figure, |pair| &pair.0), mean(figure, |pair| &pair.1));
+    let agree = |name: &str, figure: fn(&Seen) -> f64| {
+        let mean = |of: &[Seen]| of.iter().map(figure).sum::<f64>() / of.len() as f64;
+        let (theirs, ours) = (mean(&theirs), mean(&ours));
         say(&format!("{name:<24} SimPy {theirs:.4}, stormwake {ours:.4}"));
         assert!((ours / theirs - 1.0).abs() < 0.05, "{name}: both are to simulate the same");
-    }
-    let of = |which: fn(&(Seen, Seen)) -> &Seen| median(pairs.iter().map(|pair| which(pair).seconds).collect());
-    let ratio = median(pairs.iter().map(|(theirs, ours)| theirs.seconds / ours.seconds).collect());
-    say(&format!(
-        "seconds on a processor   SimPy {:.2}, stormwake {:.4}: {ratio:.0} times",
-        of(|pair| &pair.0),
-        of(|pair| &pair.1)
-    ));
+    };
+    agree("attempts per operation", |seen| seen.attempts_per_operation);
+    agree("success", |seen| seen.success);
+    agree("latency in seconds", |seen| seen.latency);
+    let of = |all: &[Seen]| median(all.iter().map(|seen| seen.seconds).collect());
+    let ratio = median(theirs.iter().zip(&ours).map(|(theirs, ours)| theirs.seconds / ours.seconds).collect());
+    say(&format!("seconds on a processor   SimPy {:.2}, stormwake {:.4}: {ratio:.0} times", of(&theirs), of(&ours)));
 }
 
 fn ours(plan: &Plan) -> Seen {

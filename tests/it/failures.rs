@@ -1,6 +1,7 @@
 //! Independent failures: each attempt fails with probability p, whatever happened to others, and three retries have a closed form.
 
 use crate::simulated::{plan, seeds};
+use crate::support::shared;
 use stormwake::metrics::{Counts, RunRecord};
 
 /// 100 clients with ten operations a second each, for a minute. The fault acts a second longer than the load, so that an operation
@@ -40,6 +41,7 @@ fn check(policy: &str, cases: &[(f64, u64, f64, f64)]) {
 /// operations of a seed a standard error of 0.0010, 0.0023 and 0.0043.
 #[test]
 fn three_retries_have_their_closed_form() {
+    let _machine = shared();
     let closed = |(p, seeds): (f64, u64)| (p, seeds, (1.0 - p.powi(4)) / (1.0 - p), 1.0 - p.powi(4));
     check("", &[(0.05, 1), (0.2, 4), (0.5, 12)].map(closed));
 }
