@@ -27,7 +27,7 @@
 //! - `plan`: YAML to a checked plan
 //!
 //! Floor 2: engines
-//! - `engine`: carries out what the machines decide; owns time and effects
+//! - `engine`: carries out what the machines decide; owns time and effects. `engine::live` has real sockets, `engine::sim` virtual time
 //!
 //! Floor 3: surface
 //! - `report`: a run's record to bytes
@@ -38,9 +38,12 @@
 //! 1. Below the engines nothing reads a clock, draws from a global generator, sleeps, spawns or does IO. Time is an
 //!    argument, randomness is an argument: test `what_is_banned_stands_only_where_it_may`,
 //!    test `machines_and_reports_touch_nothing_outside`, and `clippy.toml`.
-//! 2. The retry loop exists once, and every engine runs it: test `the_retry_loop_exists_once`.
-//! 3. Randomness is counter-based, keyed by (seed, fleet, client, operation, attempt, purpose); so the machines are a
-//!    function of (plan, seed), whatever the order of events, the number of shards or the policy under test:
+//! 2. The retry loop exists once, and every engine runs it: test `the_retry_loop_exists_once`; the live driver and the simulator make the same
+//!    events of it, moments included: the tests of `engine/live/shard/parity.rs`.
+//! 3. A simulated run is a function of (plan, seed), to the byte: test `a_simulated_run_is_the_same_to_the_byte`,
+//!    test `seeds_are_the_same_to_the_byte_on_any_number_of_threads`, test `both_queues_make_the_same_run_and_a_run_repeats`.
+//!    Randomness is counter-based, keyed by (seed, fleet, client, operation, attempt, purpose), whatever the order of events, the number of shards
+//!    or the policy under test: test `another_policy_meets_the_same_arrivals`,
 //!    test `a_run_repeats_to_the_byte_and_arrivals_do_not_depend_on_the_policy`, test `a_draw_is_a_function_of_its_key`.
 //! 4. Deadlines are rounded up to the run's timer grain in one place; measured latency is not rounded:
 //!    test `deadlines_are_rounded_in_one_place`.

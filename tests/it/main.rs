@@ -5,6 +5,7 @@ mod bad_input;
 mod bisect;
 mod calibrate;
 mod failures;
+mod golden;
 mod nginx;
 mod plans;
 mod queueing;
