@@ -45,3 +45,11 @@ fn three_retries_have_their_closed_form() {
     let closed = |(p, seeds): (f64, u64)| (p, seeds, (1.0 - p.powi(4)) / (1.0 - p), 1.0 - p.powi(4));
     check("", &[(0.05, 1), (0.2, 4), (0.5, 12)].map(closed));
 }
+
+/// The reference's own figures: the budget holds both down, and varies less than what it caps.
+#[test]
+fn a_bucket_of_a_tenth_caps_the_load_and_what_succeeds() {
+    let _machine = shared();
+    let policy = ", budget: { bucket: { deposit: 10%, burst: 5 }, tier: client }";
+    check(policy, &[(0.05, 2, 1.051, 0.9998), (0.2, 2, 1.107, 0.885), (0.5, 2, 1.108, 0.551)]);
+}
