@@ -78,11 +78,6 @@ impl Network {
         self.upstream_hop(draws) + self.upstream_hop(draws)
     }
 
-    /// Whether it resets any.
-    pub fn may_reset(&self) -> bool {
-        self.config.reset.get() > 0.0
-    }
-
     /// Whether this attempt's connection is reset on the way.
     pub fn resets(&self, draws: &mut Stream) -> bool {
         let share = self.config.reset.get();

@@ -270,21 +270,9 @@ impl<Q: Queue<Step> + Default> World<Q> {
 
     fn request(&mut self, id: FlightId, now: Timestamp) {
         let at = now + self.client_hop(id);
-        let calm = self.is_calm_until(at);
-        let flight = self.flights.at(id);
+        let flight = self.flight(id);
         (flight.stage, flight.at_proxy) = (Stage::ToProxy, at);
-        if calm && !self.network.may_reset() {
-            // What it meets there is known already.
-            self.forward(id, at);
-        } else {
-            self.ask(at, What::AtProxy, id);
-        }
-    }
-
-    /// Whether no fault acts, up to and at a moment ahead. Then nothing that is under way meets anything at the proxy before it, and a step there may
-    /// be taken ahead of its time: nobody can tell, and it is one step less.
-    fn is_calm_until(&self, at: Timestamp) -> bool {
-        self.active.is_empty() && self.changes.last().is_none_or(|&change| change > at)
+        self.ask(at, What::AtProxy, id);
     }
 
     fn connected(&mut self, id: FlightId, now: Timestamp) -> Happened {
@@ -404,12 +392,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
             let Some(flight) = self.flights.get(id) else { continue };
             flight.message = Message::Reply(Reply { status, retry_after, contains: true });
             let at = at + self.network.upstream_hop(&mut flight.draws);
-            let (is_expected, message) = (flight.stage == Stage::Upstream && flight.hold.is_none(), flight.message);
-            if is_expected && self.is_calm_until(at) {
-                self.answer(id, message, at);
-            } else {
-                self.ask(at, What::Answered, id);
-            }
+            self.ask(at, What::Answered, id);
         }
         self.answers = answers;
         let due = self.service.due().unwrap_or(Timestamp::NEVER);
