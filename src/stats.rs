@@ -88,9 +88,9 @@ pub fn effect(pairs: &[(f64, f64)], confidence: f64) -> Option<Effect> {
 }
 
 impl Effect {
-    /// Whether a difference is shown: the range holds no zero, and so the differences lie on one side of it.
+    /// Whether a difference is shown: the range holds no zero, and so the differences lie on one side of it. One pair or two show nothing.
     pub fn is_shown(&self) -> bool {
-        self.low > 0.0 || self.high < 0.0
+        self.pairs > 2 && (self.low > 0.0 || self.high < 0.0)
     }
 }
 

@@ -165,6 +165,7 @@ impl Contest<'_> {
     fn conclude(&self, kept: Vec<Vec<Kept>>, folder: ReportFolder, now: u64) -> Code {
         let plan = &self.loaded.plan;
         let unconfirmed = kept.iter().flatten().any(|(_, code)| *code == Code::CleanupUnconfirmed);
+        let halted = kept.iter().flatten().filter(|(_, code)| *code == Code::Stopped).count();
         let named = |(policy, kept): (&Candidate, Vec<Kept>)| Contestant {
             name: policy.name.clone(),
             runs: kept.into_iter().map(|(run, _)| run).collect(),
@@ -174,8 +175,11 @@ impl Contest<'_> {
         let done = contestants.iter().map(|contestant| contestant.runs.len() as u64).sum();
         let stopped = stopped(planned * contestants.len() as u64, done);
         let findings = judge_contest(&self.compare.gates, &contestants[0], &contestants[1..]);
-        let outcome = compare::conclude(&findings, &contestants, stopped.is_some());
-        let mut code = code_of(outcome, stopped.as_ref(), unconfirmed);
+        let outcome = compare::conclude(&findings, &contestants, stopped.is_some() || halted > 0);
+        let mut code = code_of(outcome, stopped.as_ref(), unconfirmed, halted > 0);
+        if halted > 0 {
+            let _ = writeln!(std::io::stderr().lock(), "{halted} of {done} runs were ended by a stop condition of the plan");
+        }
         let mut info = info(&self.args.common, self.loaded, self.engine(), now);
         info.exit_code = code.number();
         let fleet = plan.fleets.get(usize::from(self.compare.fleet)).map_or("", |fleet| fleet.name.as_str());
@@ -207,10 +211,11 @@ fn with_policy(plan: &Plan, compare: &Compare, candidate: &Candidate) -> Plan {
     plan
 }
 
-fn code_of(outcome: Outcome, stopped: Option<&StopReason>, unconfirmed: bool) -> Code {
+fn code_of(outcome: Outcome, stopped: Option<&StopReason>, unconfirmed: bool, halted: bool) -> Code {
     match (stopped, outcome) {
         _ if unconfirmed => Code::CleanupUnconfirmed,
         (Some(StopReason::Signal(number)), _) => Code::Interrupted(u8::try_from(*number).unwrap_or(0)),
+        _ if halted => Code::Stopped,
         (_, Outcome::Pass) => Code::Pass,
         (_, Outcome::Fail) => Code::Fail,
         (_, Outcome::Inconclusive) => Code::Inconclusive,
@@ -224,17 +229,18 @@ mod tests {
 
     #[test]
     fn codes_follow_the_gates_and_what_is_worse_than_they() {
-        for (outcome, signal, unconfirmed, number) in [
-            (Outcome::Pass, None, false, 0),
-            (Outcome::Fail, None, false, 1),
-            (Outcome::Inconclusive, None, false, 3),
-            (Outcome::Aborted, Some(2), false, 130),
-            (Outcome::Aborted, Some(15), false, 143),
-            (Outcome::Pass, None, true, 7),
-            (Outcome::Aborted, Some(2), true, 7),
+        for (outcome, signal, unconfirmed, halted, number) in [
+            (Outcome::Pass, None, false, false, 0),
+            (Outcome::Fail, None, false, false, 1),
+            (Outcome::Inconclusive, None, false, false, 3),
+            (Outcome::Aborted, Some(2), false, false, 130),
+            (Outcome::Aborted, Some(15), false, true, 143),
+            (Outcome::Aborted, None, false, true, 4),
+            (Outcome::Pass, None, true, false, 7),
+            (Outcome::Aborted, Some(2), true, true, 7),
         ] {
             let stopped = signal.map(StopReason::Signal);
-            assert_eq!(code_of(outcome, stopped.as_ref(), unconfirmed).number(), number, "{outcome:?}");
+            assert_eq!(code_of(outcome, stopped.as_ref(), unconfirmed, halted).number(), number, "{outcome:?}");
         }
     }
 }

@@ -131,9 +131,17 @@ fn all(args: &Args, loaded: &Loaded) -> Code {
     let stopped = stopped(seeds.len() as u64, runs.len() as u64);
     let mut info = info(&args.common, loaded, Engine::Sim, now);
     let mut code = code_of_many(&verdict, &codes, stopped.as_ref());
-    let worst = verdict.worst.map(|index| runs[index].seed).filter(|_| stopped.is_none());
+    let mut worst = verdict.worst.map(|index| runs[index].seed).filter(|_| stopped.is_none());
     if let Some(seed) = worst {
-        code = write_worst(args, loaded, &folder, seed).map_or_else(|problem| worse(code, fail(&problem)), |()| code);
+        match write_worst(args, loaded, &folder, seed) {
+            Ok(true) => {}
+            // Every seed is judged; the report is not whole.
+            Ok(false) => {
+                worst = None;
+                code = Code::Interrupted(u8::try_from(Signals::flag().load(Ordering::SeqCst)).unwrap_or(0));
+            }
+            Err(problem) => code = worse(code, fail(&problem)),
+        }
     }
     info.exit_code = code.number();
     let more = SeedsInfo { plan: &info, gates: &plan.gates, planned: seeds.len() as u64, stopped: stopped.as_ref() };
@@ -187,8 +195,8 @@ fn code_of_many(verdict: &SeedsVerdict, codes: &[Code], stopped: Option<&StopRea
 }
 
 /// The whole report of one seed, in a folder of its own: what `--seed` would have written. The run is made again, which is
-/// cheaper than to keep the record of each.
-fn write_worst(args: &Args, loaded: &Loaded, folder: &ReportFolder, seed: u64) -> Result<(), String> {
+/// cheaper than to keep the record of each. Whether it was made: a signal may end it, and then nothing of it is left.
+fn write_worst(args: &Args, loaded: &Loaded, folder: &ReportFolder, seed: u64) -> Result<bool, String> {
     let loaded = reseeded(loaded, seed)?;
     let said = |error: &dyn std::fmt::Display| error.to_string();
     let inner = folder.within(&worst_folder(seed)).map_err(|error| said(&error))?;
@@ -202,7 +210,7 @@ fn write_worst(args: &Args, loaded: &Loaded, folder: &ReportFolder, seed: u64) -
     } else {
         over.write(&record, &loaded.plan.judgement());
     }
-    Ok(())
+    Ok(!cut_short)
 }
 
 fn worst_folder(seed: u64) -> String {

@@ -37,6 +37,9 @@ impl SeedShare {
         let (operator, rest) = Operator::split(text.trim()).ok_or_else(wrong)?;
         let percent = rest.strip_suffix("seeds").map_or(Some(rest), |rest| rest.trim().strip_suffix("of"));
         let at_least = Share::parse(percent.ok_or_else(wrong)?)?;
+        if at_least.get() < 1e-6 {
+            return Err(format!("`{text}` asks for nothing: a run without evidence would pass; write `>= 95% of seeds`"));
+        }
         let more = match operator {
             Operator::AtLeast => false,
             Operator::Above if at_least == Share::ALL => return Err("more than all seeds: write `== 100% of seeds`".into()),

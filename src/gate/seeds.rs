@@ -131,7 +131,7 @@ pub struct SeedsVerdict {
 /// Judges many runs of a plan that expects this class (RECOVERED where nothing is said).
 pub fn judge_seeds(runs: &[SeedRun], expected: Option<Class>, share: Option<&SeedShare>) -> SeedsVerdict {
     let wanted = runs.iter().filter(|run| run.is_wanted(expected)).count() as u64;
-    let share = share.map(|share| find_share(share, wanted, runs));
+    let share = share.map(|share| find_share(share, runs));
     let of = |run: &SeedRun| if share.is_some() { run.beside_its_class() } else { run.outcome };
     let gravest = (0..runs.len()).max_by(|&a, &b| {
         let weight = |index: usize| gravity(of(&runs[index]));
@@ -167,13 +167,15 @@ fn badness(a: &SeedRun, b: &SeedRun) -> std::cmp::Ordering {
     gravity(a.outcome).cmp(&gravity(b.outcome)).then_with(|| time(a).total_cmp(&time(b)))
 }
 
-fn find_share(share: &SeedShare, wanted: u64, runs: &[SeedRun]) -> Finding {
+/// Whether enough runs recovered: RECOVERED, whatever the plan expects.
+fn find_share(share: &SeedShare, runs: &[SeedRun]) -> Finding {
     let all = runs.len() as u64;
+    let wanted = runs.iter().filter(|run| run.is_wanted(None)).count() as u64;
     let unknown = runs.iter().filter(|run| run.is_unknown()).count() as u64;
     let status = match (share.holds(wanted, all), share.holds(wanted + unknown, all)) {
+        _ if unknown == all => Status::Inconclusive,
         (true, _) => Status::Pass,
         (false, true) => Status::Inconclusive,
-        (false, false) if all == 0 => Status::Inconclusive,
         (false, false) => Status::Fail,
     };
     let besides = if unknown > 0 { format!(", {unknown} without evidence") } else { String::new() };

@@ -302,8 +302,12 @@ fn located(tipping: &Tipping, unit: Unit, tolerance: f64) -> String {
 
 /// A value with digits that mean something, given how near the search came.
 fn near(value: f64, unit: Unit, tolerance: f64) -> String {
-    let range = Vary { key: String::new(), unit, from: value, to: value }.range(tolerance);
-    unit.show((value / range.grain).round() * range.grain)
+    // Between two counts lies a half: the one below it is not over the point, the one above is.
+    let grain = match unit {
+        Unit::Count => 0.5,
+        _ => Vary { key: String::new(), unit, from: value, to: value }.range(tolerance).grain,
+    };
+    unit.show((value / grain).round() * grain)
 }
 
 fn position(tipping: &Tipping, own: f64, unit: Unit, tolerance: f64) -> String {

@@ -73,7 +73,11 @@ pub fn calibrate(run: &RunResult, round_trip: Option<Span>) -> Result<Calibratio
     let why = time_why(&time, mean, network, distribution.count);
     let mut model = vec![Setting { key: "service_time", value: time_value(&time), why }];
     let p99 = percentiles.iter().find(|(percent, _)| *percent >= 99.0).map_or(mean, |(_, value)| *value);
-    model.extend(limits(&limit(&slices(run), p99, time.mean()), time.mean()));
+    let slices = slices(run);
+    let limit = limit(&slices, p99, time.mean());
+    limit_doubt(run, &limit, &mut doubts);
+    round_trip_doubt(round_trip, &percentiles)?;
+    model.extend(limits(&limit, time.mean(), most_in_flight(run)));
     let network = vec![
         Setting {
             key: "latency",
@@ -172,6 +176,38 @@ fn lag_doubt(run: &RunResult, distribution: &Distribution, doubts: &mut Vec<Stri
     }
 }
 
+/// A model without a limit cannot be overloaded: what a storm does to the target is not in it.
+fn limit_doubt(run: &RunResult, limit: &Limit, doubts: &mut Vec<String>) {
+    if matches!(limit, Limit::NotSeen(_)) {
+        let timeouts = run.totals.by_outcome.get("timeout").copied().unwrap_or(0);
+        let seen = match timeouts {
+            0 => String::new(),
+            n => format!("; {n} attempts of this run timed out, and may have met one"),
+        };
+        doubts.push(format!(
+            "no limit of the target was told apart from its service time{seen}: this model cannot be overloaded, so a storm that keeps the target \
+             stuck would recover on it; set `servers` and `queue` to what you know before you trust a recovery"
+        ));
+    }
+}
+
+/// A way that takes longer than the fastest attempt leaves no time for the service.
+fn round_trip_doubt(round_trip: Option<Span>, percentiles: &[(f64, Span)]) -> Result<(), String> {
+    let fastest = percentiles.first().map_or(Span::ZERO, |(_, fastest)| *fastest);
+    match round_trip {
+        Some(given) if given > fastest => Err(format!(
+            "a round trip of {given} is longer than the fastest attempt of the baseline ({}): give a shorter one, or leave it out",
+            fastest.about_micros()
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The most attempts that were on the wire at the end of a window.
+fn most_in_flight(run: &RunResult) -> u64 {
+    run.windows.iter().map(|window| window.in_flight).max().unwrap_or(0)
+}
+
 fn connect_doubt(run: &RunResult, distribution: &Distribution, doubts: &mut Vec<String>) {
     let Some(connects) = &run.connects else { return };
     if connects.count * 10 > distribution.count && connects.fastest_ms * 20.0 > distribution.mean_ms.unwrap_or(0.0) {
@@ -247,7 +283,7 @@ fn slice(window: &WindowResult, window_ms: u64) -> Slice {
     }
 }
 
-fn limits(limit: &Limit, mean: Span) -> Vec<Setting> {
+fn limits(limit: &Limit, mean: Span, most_in_flight: u64) -> Vec<Setting> {
     let setting = |key, value, why| Setting { key, value, why };
     match *limit {
         Limit::NotSeen(why) => {
@@ -275,7 +311,10 @@ fn limits(limit: &Limit, mean: Span) -> Vec<Setting> {
             );
             let (queue, queue_why) = match queue {
                 Some(queue) => (queue, "the most that was on the wire when attempts were refused, less those in service"),
-                None => (1000, "not known: it was not seen to overflow"),
+                None => {
+                    let seen = u32::try_from(most_in_flight).unwrap_or(u32::MAX).saturating_mul(2);
+                    (seen.max(1000), "not known: it was not seen to overflow; twice the most that was on the wire, 1000 at least")
+                }
             };
             vec![setting("servers", json!(servers), why), setting("queue", json!(queue), queue_why.into())]
         }

@@ -174,11 +174,12 @@ pub(super) fn plan_ref(plan: &PlanInfo) -> PlanRef {
     PlanRef { name: plan.name.clone(), path: plan.path.clone(), sha256: plan.sha256.clone(), expect: plan.expect.map(class) }
 }
 
-/// So many of these runs had the class that is wanted.
+/// So many of these runs had the class that is wanted. The bounds are for runs with evidence: without it a run is neither.
 pub(super) fn share(wanted: u64, runs: &[SeedRun], expected: Option<crate::gate::Class>) -> ShareResult {
     let of = runs.len() as u64;
-    let (low, high) = stats::clopper_pearson(wanted, of, stats::CONFIDENCE);
     let asked = runs.iter().any(|run| run.class.is_some()) || expected.is_some();
+    let known = if asked { runs.iter().filter(|run| !run.is_unknown()).count() as u64 } else { of };
+    let (low, high) = stats::clopper_pearson(wanted, known, stats::CONFIDENCE);
     let class = asked.then(|| class(expected.unwrap_or(crate::gate::Class::Recovered)));
     let rounded = |x: f64| fine(x).unwrap_or(x);
     ShareResult { class, runs: wanted, of, low: rounded(low), high: rounded(high), confidence: stats::CONFIDENCE }

@@ -16,6 +16,14 @@ use crate::service::ServiceConfig;
 use crate::time::Timestamp;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+/// How many things may happen within one window beside so many for each client: beyond it virtual time hardly moves, and nobody would see
+/// the end.
+const CROWDED: u64 = 10_000_000;
+/// The same, for each client: a million attempts a minute of one client would fit.
+const CROWDED_EACH: u64 = 100_000;
+/// How many things happen between two looks at whether a signal came.
+const LOOK_EVERY: u64 = 8192;
+
 /// A wake-up that a machine asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Wake {
@@ -60,6 +68,10 @@ pub struct Driver<'a, Q: Queues, T> {
     effort: Effort,
     /// By fleet, the clients of the wake-ups at hand.
     ahead: Vec<(u16, u32)>,
+    /// What had happened when the open window began.
+    before_window: u64,
+    /// The most that may happen within a window.
+    crowded: u64,
 }
 
 impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
@@ -84,6 +96,8 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             trace,
             effort: Effort::default(),
             ahead: Vec::new(),
+            before_window: 0,
+            crowded: CROWDED + CROWDED_EACH * plan.fleets.iter().map(|fleet| u64::from(fleet.config.clients)).sum::<u64>(),
         }
     }
 
@@ -102,6 +116,11 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     /// Everything that happens before the end.
     fn work(&mut self, signal: &AtomicI32) -> Option<StopReason> {
         loop {
+            if self.happened().is_multiple_of(LOOK_EVERY)
+                && let Some(stop) = self.look(signal)
+            {
+                return Some(stop);
+            }
             let (of_world, of_clients) = (self.world.next_at(), self.wakes.next_at());
             let next = of_world.min(of_clients);
             // What comes at its very end was rounded up to it, and is booked where it was meant.
@@ -153,6 +172,31 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
                 self.carry_out(now, fleet);
             }
         }
+    }
+
+    fn happened(&self) -> u64 {
+        self.effort.live_events + self.effort.stale_events
+    }
+
+    /// Whether the run is to end here and now: a signal came, or virtual time stands nearly still.
+    fn look(&mut self, signal: &AtomicI32) -> Option<StopReason> {
+        let number = signal.load(Ordering::Relaxed);
+        let crowd = self.happened() - self.before_window;
+        let stop = if number != 0 {
+            StopReason::Signal(number)
+        } else if crowd > self.crowded {
+            StopReason::Internal(format!(
+                "virtual time hardly moves: {crowd} events within second {}, for {} clients; give what they do at once some time: \
+                 a `network` that takes some, a backoff, a `think`, a longer service time",
+                self.open + 1,
+                self.plan.fleets.iter().map(|fleet| u64::from(fleet.config.clients)).sum::<u64>()
+            ))
+        } else {
+            return None;
+        };
+        let now = self.world.next_at().min(self.wakes.next_at()).min(self.end);
+        self.end = now.max(Timestamp::ZERO + WINDOW.times(self.open as u64));
+        Some(stop)
     }
 
     fn count(&mut self, lived: bool) {
@@ -222,6 +266,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         let slice = self.recorder.close_window(self.open, gauges);
         self.series.merge(slice);
         self.open += 1;
+        self.before_window = self.happened();
     }
 
     /// Ends what still acts and gathers what there is.

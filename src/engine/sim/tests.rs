@@ -248,3 +248,28 @@ fn a_stop_condition_and_a_signal_end_a_run_with_a_whole_record() {
     let record = run(&plan("length: 60s\n"), &mut Unobserved, &AtomicI32::new(2)).unwrap();
     assert_eq!((record.stopped, record.ended.as_millis()), (Some(StopReason::Signal(2)), 1_000));
 }
+
+#[test]
+fn time_that_stands_still_and_a_signal_within_a_window_end_a_run() {
+    let still = plan(
+        "network: { connect: 0s }
+fleets: { app: { clients: 1, policy: { attempts: unlimited, deadline: 10s, timeout: 1s }, load: { constant: { rate: 1/s } } } }
+timeline: [ { at: 1s, for: 2s, name: f, fault: { refuse: {} } } ]
+length: 4s\n",
+    );
+    let mut slow = still.clone();
+    slow.network.config.connect = crate::service::ServiceTime::Constant(Span(1));
+    let (record, effort, ()) = run_on::<Buckets, _>(&slow, &mut Unobserved, &AtomicI32::new(0), ()).unwrap();
+    // A million refusals a second and a wake-up each: within the bound.
+    assert!(effort.live_events > 1_000_000 && record.stopped.is_none(), "{effort:?} {:?}", record.stopped);
+    let mut crowd = still;
+    crowd.fleets[0].config.clients = 8;
+    crowd.fleets[0].config.load = crate::load::Load::Constant(crate::load::Constant {
+        rate: Some(crate::time::Rate::per_second(8.0).unwrap()),
+        each: None,
+    });
+    let (record, ..) = run_on::<Buckets, _>(&crowd, &mut Unobserved, &AtomicI32::new(0), ()).unwrap();
+    let Some(StopReason::Internal(why)) = &record.stopped else { panic!("{:?}", record.stopped) };
+    assert!(why.contains("virtual time hardly moves") && why.contains("8 clients"), "{why}");
+    assert!(record.ended < Timestamp(4_000_000_000) && !record.windows.is_empty());
+}
