@@ -14,7 +14,7 @@ const HALF: &[&str] = &[
     "timeline.outage.for=5s",
     "recovery.within=8s",
     "recovery.hold=5s",
-    "length=32s",
+    "length=27s",
 ];
 
 fn run(test: &str, plan: &str, more: &[&str]) -> Said {
@@ -119,10 +119,10 @@ policies:
 fleets:
   app: { clients: 1000, policy: app, load: { poisson: { rate: 200/s } } }
 steady_state: { for: 5s }
-timeline: [ { at: 6s, for: 4s, name: failing, fault: { status: { code: 503 } } } ]
-recovery: { after: failing, within: 12s, hold: 4s }
+timeline: [ { at: 6s, for: 3s, name: failing, fault: { status: { code: 503 } } } ]
+recovery: { after: failing, within: 10s, hold: 4s }
 expect: { class: RECOVERED }
-length: 28s
+length: 24s
 ";
 
 #[test]

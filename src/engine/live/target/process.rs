@@ -19,7 +19,7 @@ const READY: Span = Span::from_secs(10);
 /// How long a child may take to end once it is told to.
 const END: Span = Span::from_secs(2);
 /// How long the last words of a child that has ended may take to come through its pipe.
-const LAST_WORDS: Span = Span::from_millis(200);
+const LAST_WORDS: Span = Span::from_secs(1);
 /// The longest line that a child may say, in bytes.
 const MAX_LINE: u64 = 64 << 10;
 /// How much of a child's stderr is kept, in bytes.
@@ -38,7 +38,7 @@ struct Running {
     child: Child,
     stats: Arc<Mutex<Option<Stats>>>,
     stderr: Arc<Mutex<String>>,
-    /// Turns true once the child's stdout has ended.
+    /// Turns true once the child's stdout and stderr have ended, and all of both is heard.
     silent: watch::Receiver<bool>,
 }
 
@@ -126,11 +126,12 @@ impl Running {
         let (silence, silent) = watch::channel(false);
         let running = Self { child, stats: Arc::default(), stderr: Arc::default(), silent };
         let (stats, words) = (running.stats.clone(), running.stderr.clone());
+        let errors = std::thread::spawn(move || keep_last(stderr, &words));
         std::thread::spawn(move || {
             hear(stdout, first, &stats);
+            let _ = errors.join();
             let _ = silence.send(true);
         });
-        std::thread::spawn(move || keep_last(stderr, &words));
         Ok((running, stdin, first_line))
     }
 
