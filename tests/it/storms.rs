@@ -108,7 +108,7 @@ target:
   service:
     servers: 64
     service_time: { p50: 10ms, p99: 40ms }
-    limiter: { token_bucket: { rate: 260/s, burst: 50, retry_after: 1s } }
+    limiter: { token_bucket: { rate: 300/s, burst: 50, retry_after: 1s } }
 policies:
   app:
     attempts: 8
