@@ -287,6 +287,7 @@ mod tests {
             ("> 100%", "more than all"),
             (">= 19", "needs a unit"),
             (">= 101%", "between 0% and 100%"),
+            (">= 0% of seeds", "asks for nothing"),
             (">= 95% seeds", "write `>= 95% of seeds`"),
         ] {
             let message = read(wrong).unwrap_err();
@@ -299,7 +300,7 @@ mod tests {
         let of = |text, recovered, runs| SeedShare::parse(text, Place::default()).unwrap().holds(recovered, runs);
         assert!(of(">= 95%", 19, 20) && !of(">= 95%", 18, 20) && !of("> 95%", 19, 20) && of("> 95%", 20, 20));
         assert!(of("== 100%", 7, 7) && !of("== 100%", 6, 7));
-        assert!(!of(">= 0%", 0, 0), "no run is no evidence");
+        assert!(!of(">= 1%", 0, 0), "no run is no evidence");
     }
 
     #[test]

@@ -246,7 +246,7 @@ fn a_stop_condition_and_a_signal_end_a_run_with_a_whole_record() {
     let ended = sum(&record, |c| c.succeeded + c.failed + c.unresolved);
     assert_eq!(sum(&record, |c| c.offered), ended);
     let record = run(&plan("length: 60s\n"), &mut Unobserved, &AtomicI32::new(2)).unwrap();
-    assert_eq!((record.stopped, record.ended.as_millis()), (Some(StopReason::Signal(2)), 1_000));
+    assert_eq!((record.stopped, record.ended.as_millis()), (Some(StopReason::Signal(2)), 0));
 }
 
 #[test]
