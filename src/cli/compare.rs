@@ -3,7 +3,7 @@
 use super::exit::Code;
 use super::finish::{Common, fail, folder, info, progress, wall_millis, worse};
 use super::run::{code_of_error, program};
-use super::simulate::{Going, Kept, keep, not_simulated, seeds_of, stopped, threads_of};
+use super::simulate::{Going, Kept, keep, not_simulated, reseeded, seeds_of, stopped, threads_of};
 use super::{output, terminal};
 use crate::engine::live::run::{RunSetup, run as run_live};
 use crate::engine::live::signal::Signals;
@@ -148,9 +148,11 @@ impl Contest<'_> {
     fn run_live(&self, plan: Plan) -> Result<RunRecord, Code> {
         let observer: Box<dyn Observer> =
             progress(&self.args.common, self.loaded, Engine::Live).unwrap_or_else(|| Box::new(Unobserved));
+        // The built-in target draws its service times by the seed too.
+        let seeded = reseeded(self.loaded, plan.seed).map_err(|problem| fail(&problem))?;
         run_live(RunSetup {
             plan,
-            effective_yaml: self.loaded.effective.clone(),
+            effective_yaml: seeded.effective,
             program: program(),
             approve: self.args.approve,
             shards: self.args.shards.map(usize::from),

@@ -218,7 +218,7 @@ fn worst_folder(seed: u64) -> String {
 }
 
 /// The plan with another seed: places stay those of its file, and the effective text is the one that `--seed` gives.
-fn reseeded(loaded: &Loaded, seed: u64) -> Result<Loaded, String> {
+pub fn reseeded(loaded: &Loaded, seed: u64) -> Result<Loaded, String> {
     let overrides = [format!("seed={seed}")];
     let none = |_: &str| None;
     let source = plan::Source { file: EFFECTIVE, text: &loaded.effective, overrides: &overrides, env: &none };

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 /// How many things may happen within one window beside so many for each client: beyond it virtual time hardly moves, and nobody would see
 /// the end.
-const CROWDED: u64 = 10_000_000;
+const CROWDED: u64 = 1_000_000;
 /// The same, for each client: a million attempts a minute of one client would fit.
 const CROWDED_EACH: u64 = 100_000;
 /// How many things happen between two looks at whether a signal came.
@@ -70,8 +70,6 @@ pub struct Driver<'a, Q: Queues, T> {
     ahead: Vec<(u16, u32)>,
     /// What had happened when the open window began.
     before_window: u64,
-    /// The most that may happen within a window.
-    crowded: u64,
 }
 
 impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
@@ -97,7 +95,6 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             effort: Effort::default(),
             ahead: Vec::new(),
             before_window: 0,
-            crowded: CROWDED + CROWDED_EACH * plan.fleets.iter().map(|fleet| u64::from(fleet.config.clients)).sum::<u64>(),
         }
     }
 
@@ -182,14 +179,14 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     fn look(&mut self, signal: &AtomicI32) -> Option<StopReason> {
         let number = signal.load(Ordering::Relaxed);
         let crowd = self.happened() - self.before_window;
+        let clients = self.plan.fleets.iter().map(|fleet| u64::from(fleet.config.clients)).sum::<u64>();
         let stop = if number != 0 {
             StopReason::Signal(number)
-        } else if crowd > self.crowded {
+        } else if crowd > CROWDED + CROWDED_EACH * clients {
             StopReason::Internal(format!(
-                "virtual time hardly moves: {crowd} events within second {}, for {} clients; give what they do at once some time: \
+                "virtual time hardly moves: {crowd} events within second {}, for {clients} clients; give what they do at once some time: \
                  a `network` that takes some, a backoff, a `think`, a longer service time",
-                self.open + 1,
-                self.plan.fleets.iter().map(|fleet| u64::from(fleet.config.clients)).sum::<u64>()
+                self.open + 1
             ))
         } else {
             return None;
@@ -247,13 +244,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     fn close_window(&mut self, signal: &AtomicI32) -> Option<StopReason> {
         let at = self.window_end();
         let gauges: Vec<_> = self.machines.iter().map(|machine| machine.gauges(at)).collect();
-        self.hand_in(&gauges);
-        let mut stop = None;
-        while let Some(window) = self.series.complete() {
-            let phase = self.phases.iter().rfind(|phase| phase.from <= window.start);
-            self.observer.window(window, phase.map_or("", |phase| &phase.name));
-            stop = stop.or_else(|| self.stops.window(window)).filter(|_| at < self.end);
-        }
+        let stop = self.hand_in(&gauges).filter(|_| at < self.end);
         let signal = signal.load(Ordering::Relaxed);
         let stop = if signal == 0 { stop.map(StopReason::StopCondition) } else { Some(StopReason::Signal(signal)) };
         if stop.is_some() {
@@ -262,11 +253,19 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         stop
     }
 
-    fn hand_in(&mut self, gauges: &[crate::fleet::Gauges]) {
+    /// Hands a window in and on. Returns the stop condition that it meets, if it meets one.
+    fn hand_in(&mut self, gauges: &[crate::fleet::Gauges]) -> Option<String> {
         let slice = self.recorder.close_window(self.open, gauges);
         self.series.merge(slice);
         self.open += 1;
         self.before_window = self.happened();
+        let mut stop = None;
+        while let Some(window) = self.series.complete() {
+            let phase = self.phases.iter().rfind(|phase| phase.from <= window.start);
+            self.observer.window(window, phase.map_or("", |phase| &phase.name));
+            stop = stop.or_else(|| self.stops.window(window));
+        }
+        stop
     }
 
     /// Ends what still acts and gathers what there is.
@@ -279,11 +278,8 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         let gauges: Vec<_> = self.machines.iter().map(|machine| machine.gauges(end)).collect();
         self.each_machine(end, Devices::stop);
         if self.window_end() < end + WINDOW {
-            self.hand_in(&gauges);
-            while let Some(window) = self.series.complete() {
-                let phase = self.phases.iter().rfind(|phase| phase.from <= window.start);
-                self.observer.window(window, phase.map_or("", |phase| &phase.name));
-            }
+            // The run is over: a stop condition that is met now changes nothing.
+            let _ = self.hand_in(&gauges);
         }
         self.tell(end, &RunEvent::Ended);
         let world = &self.world;

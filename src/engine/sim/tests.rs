@@ -258,10 +258,10 @@ timeline: [ { at: 1s, for: 2s, name: f, fault: { refuse: {} } } ]
 length: 4s\n",
     );
     let mut slow = still.clone();
-    slow.network.config.connect = crate::service::ServiceTime::Constant(Span(1));
+    slow.network.config.connect = crate::service::ServiceTime::Constant(us(100));
     let (record, effort, ()) = run_on::<Buckets, _>(&slow, &mut Unobserved, &AtomicI32::new(0), ()).unwrap();
-    // A million refusals a second and a wake-up each: within the bound.
-    assert!(effort.live_events > 1_000_000 && record.stopped.is_none(), "{effort:?} {:?}", record.stopped);
+    // Ten thousand refusals a second: within the bound.
+    assert!(effort.live_events > 15_000 && record.stopped.is_none(), "{effort:?} {:?}", record.stopped);
     let mut crowd = still;
     crowd.fleets[0].config.clients = 8;
     crowd.fleets[0].config.load = crate::load::Load::Constant(crate::load::Constant {
