@@ -221,11 +221,6 @@ impl<Q: Queue<Step> + Default> World<Q> {
         &self.timeline
     }
 
-    /// Which of them act.
-    pub fn active(&self) -> &Active {
-        &self.active
-    }
-
     /// How many requests and connections a step of the timeline has touched.
     pub fn touched(&self, step: usize) -> u64 {
         self.touched[step]
