@@ -1,6 +1,7 @@
 //! What a plan says of a fleet, but for its policy, which the plan resolves by name.
 
 use crate::load::Load;
+use crate::rng::{Key, Purpose};
 use crate::time::Span;
 use crate::{choice, keyword, record};
 
@@ -21,6 +22,18 @@ keyword! {
         enqueue => Enqueue,
         /// For every attempt anew, which defeats deduplication; there to show why not.
         attempt => Attempt,
+    }
+}
+
+impl IdempotencyKey {
+    /// The key of an attempt that the draws know by `key`.
+    pub(super) fn draw(self, key: Key) -> u128 {
+        let attempt = match self {
+            Self::Enqueue => 0,
+            Self::Attempt => key.attempt,
+        };
+        let mut draws = Key { attempt, ..key }.stream(Purpose::IdempotencyKey);
+        u128::from(draws.bits()) << 64 | u128::from(draws.bits())
     }
 }
 

@@ -71,6 +71,7 @@ impl Devices {
             Reason::Operation { slot, generation } if self.held.is_current(slot, generation) => self.due(slot, now, out),
             Reason::Operation { .. } => return false,
             Reason::Ceiling => self.ceiling_is_due(now, out),
+            Reason::Token | Reason::Worker(_) | Reason::Action(_) => return false,
         }
         true
     }
@@ -81,7 +82,7 @@ impl Devices {
     pub fn foresee_token(&self, token: Token) -> u64 {
         match token.0 {
             Reason::Operation { slot, .. } => self.held.foresee_generation(slot),
-            Reason::Arrival(_) | Reason::Ceiling => 0,
+            _ => 0,
         }
     }
 
@@ -90,7 +91,7 @@ impl Devices {
         match token.0 {
             Reason::Arrival(client) => Some(client),
             Reason::Operation { slot, generation } if self.held.is_current(slot, generation) => Some(self.held.foresee(slot)),
-            Reason::Operation { .. } | Reason::Ceiling => None,
+            _ => None,
         }
     }
 
@@ -145,6 +146,7 @@ impl Devices {
             oldest_age: oldest.map_or(Span::ZERO, |(_, entry)| now.since(entry.operation.intended())),
             deep_retries: self.deep_retries,
             late: self.held.in_order().take_while(|(slot, _)| is_late(*slot)).count() as u64,
+            scheduled: 0,
         }
     }
 

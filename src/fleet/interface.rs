@@ -1,6 +1,7 @@
 //! What a fleet's machine and an engine exchange: plain data. An engine hands in moments and how attempts ended; it
 //! carries out commands, in their order, and keeps no rule of its own.
 
+use super::workers::WorkersConfig;
 use super::{FleetAction, FleetConfig};
 use crate::event::{Event, OperationId};
 use crate::pace::Pacer;
@@ -20,7 +21,9 @@ pub struct Setup {
     pub policy: Policy,
     /// The rest of what the plan says of it.
     pub config: FleetConfig,
-    /// This shard's clients, by their numbers over all shards.
+    /// For a fleet of workers: what the plan says of those.
+    pub workers: Option<WorkersConfig>,
+    /// This shard's clients, by their numbers over all shards; of a fleet of workers all of them, or none.
     pub clients: Range<u32>,
     /// What moments are rounded up to.
     pub grain: Span,
@@ -50,12 +53,18 @@ pub struct Token(pub(super) Reason);
 /// Why a wake-up was asked for. Clients and operations by their place in the shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// A client's next operation is due.
+    /// A client's next operation is due, or one of a destination's stream.
     Arrival(u32),
     /// An operation's wait, or its attempt's time, is over.
     Operation { slot: u32, generation: u32 },
     /// The ceiling lets another attempt through.
     Ceiling,
+    /// A destination's bucket has a token.
+    Token,
+    /// A worker starts again.
+    Worker(u32),
+    /// Something is done to the fleet: by its number.
+    Action(u16),
 }
 
 /// What an engine has to do.
@@ -125,4 +134,6 @@ pub struct Gauges {
     pub deep_retries: u64,
     /// Of them, those past their deadline.
     pub late: u64,
+    /// Attempts whose moment to be sent has come since the run began, sent or not: the tap before any queue.
+    pub scheduled: u64,
 }

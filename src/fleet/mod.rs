@@ -13,6 +13,7 @@ mod machine;
 mod route;
 mod rules;
 mod slab;
+pub mod workers;
 #[cfg(test)]
 mod storm;
 
@@ -22,3 +23,4 @@ pub use config::{Connections, FleetConfig, IdempotencyKey, LateStarts};
 pub use devices::Devices;
 pub use interface::{Command, Gauges, NO_DESTINATION, Output, Send, Setup, Shared, Token};
 pub use machine::Machine;
+pub use workers::{Workers, WorkersConfig};

@@ -11,12 +11,12 @@ use crate::load::{Crowd, Load, Next, Step};
 use crate::operation::{Attempt, Terms, on_grid};
 use crate::policy::budget::Tier;
 use crate::policy::{Budget, Policy};
-use crate::rng::{Key, Purpose};
+use crate::rng::Key;
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
 
 /// How late a generator may be before a start counts as late; a timer is never on time to the nanosecond.
-const LATE_AFTER: Span = Span::from_millis(5);
+pub(super) const LATE_AFTER: Span = Span::from_millis(5);
 
 /// The rules of one fleet in one shard. Clients are named by their place in the shard.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn new(setup: Setup) -> Self {
-        let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared, actions: _ } = setup;
+        let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared, workers: _, actions: _ } = setup;
         let (mut shared_budget, mut budgets) = (None, Vec::new());
         if let Some(At { value: budget, .. }) = &policy.budget {
             match budget.tier {
@@ -147,11 +147,6 @@ impl Rules {
     /// The attempt as it goes to the engine.
     pub(super) fn send(&self, entry: &Entry, attempt: Attempt) -> Send {
         let (client, number) = (entry.client, entry.number);
-        let attempt_of_key = match self.idempotency_key {
-            IdempotencyKey::Enqueue => 0,
-            IdempotencyKey::Attempt => attempt.number,
-        };
-        let mut draws = self.key(client, number, attempt_of_key).stream(Purpose::IdempotencyKey);
         Send {
             connection: self.number_of(client),
             operation: self.id(client, number),
@@ -159,7 +154,7 @@ impl Rules {
             attempt: attempt.number,
             route: self.routes.pick(self.key(client, number, 0)),
             timeout_at: attempt.timeout_at,
-            idempotency_key: u128::from(draws.bits()) << 64 | u128::from(draws.bits()),
+            idempotency_key: self.idempotency_key.draw(self.key(client, number, attempt.number)),
             enqueued_at: entry.operation.intended(),
         }
     }

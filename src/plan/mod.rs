@@ -27,7 +27,8 @@ pub use url::{Scheme, TargetUrl};
 mod tests;
 
 use crate::fault::Step;
-use crate::fleet::FleetConfig;
+use crate::fleet::workers::{WorkerCount, config::LIVE_UNLIMITED};
+use crate::fleet::{FleetConfig, WorkersConfig};
 use crate::gate::{Expect, GateConfig, RecoveryConfig, SeedShare, SteadyState, StopConfig};
 use crate::network::Network;
 use crate::policy::Policy;
@@ -77,11 +78,49 @@ pub struct Fleet {
     pub policy_name: String,
     /// How its clients retry.
     pub policy: Policy,
-    /// The rest.
+    /// The rest. For a fleet of workers: as many clients as there are workers, and the load that all of its streams are together.
     pub config: FleetConfig,
+    /// For a fleet of workers: its queue.
+    pub workers: Option<WorkersConfig>,
+    /// For a fleet of producers: where its operations go instead of to the target.
+    pub into: Option<Into>,
+}
+
+/// Into whose queue a fleet of producers puts its operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Into {
+    /// The fleet of workers, by its number.
+    pub fleet: u16,
+    /// The destination, by its number there.
+    pub destination: u16,
+}
+
+impl Fleet {
+    /// How many connections it has: of producers none, because theirs are not to the target.
+    pub fn connections(&self) -> u32 {
+        if self.into.is_some() { 0 } else { self.config.clients }
+    }
 }
 
 impl Plan {
+    /// Where each worker takes a connection: gives fleets of unlimited workers as many as fit. Which they are.
+    pub fn bound_workers(&mut self) -> Vec<String> {
+        let mut bounded = Vec::new();
+        for Fleet { name, workers, config, .. } in &mut self.fleets {
+            if let Some(workers) = workers.as_mut().filter(|workers| workers.workers == WorkerCount::Unlimited) {
+                workers.workers = WorkerCount::Limited(LIVE_UNLIMITED);
+                config.clients = LIVE_UNLIMITED;
+                bounded.push(name.clone());
+            }
+        }
+        bounded
+    }
+
+    /// The fleets whose attempts go to the target.
+    pub fn senders(&self) -> impl Iterator<Item = &Fleet> {
+        self.fleets.iter().filter(|fleet| fleet.into.is_none())
+    }
+
     /// The stretch of `steady_state.for` before the first fault; none where the plan has no steady state or no fault.
     pub fn baseline(&self) -> Option<(Timestamp, Timestamp)> {
         let first = self.timeline.iter().map(|step| step.from).min()?;

@@ -4,9 +4,11 @@
 mod faults;
 mod fleets;
 mod limits;
+mod producers;
 
 pub use faults::Faults;
-pub use fleets::{fleet_number, machines, shared_state};
+pub use fleets::{Part, fleet_number, machines, shared_state};
+pub use producers::{Enqueue, Producers, enqueued};
 pub use limits::limits_reached;
 
 use crate::time::Span;

@@ -13,6 +13,7 @@ use super::flight::{Flight, FlightId, Flights, Hold, Message, NONE, Onward, Repl
 use super::queue::Queue;
 use crate::event::AttemptOutcome;
 use crate::fault::{Active, Fate, Timeline};
+use crate::fleet::workers::WorkerCount;
 use crate::fleet::{Connections, Send};
 use crate::network::Network;
 use crate::plan::{Plan, Success};
@@ -92,7 +93,19 @@ struct Link {
 #[derive(Debug)]
 struct Links {
     connections: Connections,
+    /// A connection at the start of the run.
+    fresh: Link,
     links: Vec<Link>,
+}
+
+impl Links {
+    fn link(&mut self, connection: u32) -> &mut Link {
+        let place = connection as usize;
+        if place >= self.links.len() {
+            self.links.resize(place + 1, self.fresh);
+        }
+        &mut self.links[place]
+    }
 }
 
 /// The far side of the clients of a run.
@@ -122,7 +135,10 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let fleets = plan.fleets.iter().map(|fleet| {
             let connections = fleet.config.connections;
             let link = Link { flight: NONE, connected: connections == Connections::KeepAlive, upstream: false };
-            Links { connections, links: vec![link; fleet.config.clients as usize] }
+            // Those of unlimited workers come as they are used.
+            let unlimited = fleet.workers.as_ref().is_some_and(|workers| workers.workers == WorkerCount::Unlimited);
+            let kept = if unlimited { 0 } else { fleet.connections() };
+            Links { connections, fresh: link, links: vec![link; kept as usize] }
         });
         Self {
             seed: plan.seed,
@@ -146,7 +162,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let fleet = send.operation.fleet;
         let draws = self.draws(send);
         let id = self.flights.begin(now, send, draws);
-        let link = &mut self.fleets[usize::from(fleet)].links[send.connection as usize];
+        let link = self.fleets[usize::from(fleet)].link(send.connection);
         link.flight = id.slot;
         if link.connected {
             self.request(id, now);
@@ -420,7 +436,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         if abandoned {
             return Happened::Stale;
         }
-        let Links { connections, links } = &mut self.fleets[usize::from(fleet)];
+        let Links { connections, links, .. } = &mut self.fleets[usize::from(fleet)];
         let link = &mut links[connection as usize];
         link.flight = NONE;
         if *connections == Connections::PerAttempt {

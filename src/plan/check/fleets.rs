@@ -1,9 +1,10 @@
 //! Checks of the fleets, and the policies that they name.
 
-use super::{Context, names, policy};
+use super::{Context, names, policy, workers};
 use crate::config::{At, Place};
 use crate::load::Load;
 use crate::plan::fleet::{PolicyRef, RawFleet};
+use crate::fleet::workers::WorkerCount;
 use crate::plan::{Fleet, RawPlan, arithmetic};
 use crate::policy::Policy;
 use crate::time::{Rate, Span};
@@ -20,7 +21,11 @@ const MAX_RATE: f64 = 10_000_000.0;
 pub(super) fn check(raw: &RawPlan, length: Option<Span>, cx: &mut Context) -> Vec<Fleet> {
     let mut used = BTreeSet::new();
     used.extend(super::compare::named(raw));
-    let fleets = read_fleets(raw, length, &mut used, cx);
+    let mut fleets = read_fleets(raw, length, &mut used, cx);
+    // A number would name another fleet where one could not be read.
+    if raw.fleets.0.as_ref().is_some_and(|table| table.value.0.len() == fleets.len()) {
+        workers::producers(raw, &mut fleets, cx);
+    }
     let Some(policies) = &raw.policies.0 else { return fleets };
     for entry in &policies.0 {
         names::check("a policy", &entry.name, entry.place, cx);
@@ -53,7 +58,9 @@ fn read_fleets<'a>(raw: &'a RawPlan, length: Option<Span>, used: &mut BTreeSet<&
             used.extend(named_by_node(&entry.name, raw, cx));
             continue;
         };
-        clients += u64::from(fleet.config.clients);
+        // Unlimited workers are as many as there is work for.
+        let unlimited = fleet.workers.as_ref().is_some_and(|workers| workers.workers == WorkerCount::Unlimited);
+        clients += if unlimited { 0 } else { u64::from(fleet.config.clients) };
         if let PolicyRef::Named(name) = &fleet.policy.value {
             used.insert(name);
         }
@@ -61,7 +68,8 @@ fn read_fleets<'a>(raw: &'a RawPlan, length: Option<Span>, used: &mut BTreeSet<&
         if let Some((policy_name, policy)) = resolve(&entry.name, &fleet.policy, raw, cx) {
             let offered = arithmetic::offered(&fleet.config);
             policy::budget_permits(&policy, fleet.config.clients, offered, &entry.name, cx);
-            fleets.push(Fleet { name: entry.name.clone(), policy_name, policy, config: fleet.config.clone() });
+            let (name, config, workers) = (entry.name.clone(), fleet.config.clone(), fleet.workers.clone());
+            fleets.push(Fleet { name, policy_name, policy, config, workers, into: None });
         }
     }
     if clients > MAX_CLIENTS {
@@ -100,6 +108,13 @@ fn resolve(fleet: &str, policy: &At<PolicyRef>, raw: &RawPlan, cx: &mut Context)
 fn settings(name: &str, fleet: &RawFleet, length: Option<Span>, cx: &mut Context) {
     let config = &fleet.config;
     let at = |cx: &Context, key: &str| cx.at(&["fleets", name, key]);
+    if let Some(priority) = &config.priority {
+        let place = at(cx, "priority");
+        check_header_value("priority", priority, place, cx);
+    }
+    if let Some(workers) = &fleet.workers {
+        return workers::check(name, workers, length, cx);
+    }
     if config.outbox == 0 || config.outbox > 1_000_000 {
         let place = at(cx, "outbox");
         cx.error(
@@ -108,16 +123,12 @@ fn settings(name: &str, fleet: &RawFleet, length: Option<Span>, cx: &mut Context
             "1 means: one at a time, the rest refused",
         );
     }
-    if let Some(priority) = &config.priority {
-        let place = at(cx, "priority");
-        check_header_value("priority", priority, place, cx);
-    }
-    load(name, &config.load, config.clients, length, cx);
+    load(&["fleets", name, "load", config.load.key()], &config.load, config.clients, length, cx);
 }
 
-fn load(fleet: &str, load: &Load, clients: u32, length: Option<Span>, cx: &mut Context) {
-    let path = ["fleets", fleet, "load", load.key()];
-    let at = |cx: &Context, key: &str| cx.at(&[&path[..], &[key]].concat());
+/// Checks a load that stands at `path`, its own key included.
+pub(super) fn load(path: &[&str], load: &Load, clients: u32, length: Option<Span>, cx: &mut Context) {
+    let at = |cx: &Context, key: &str| cx.at(&[path, &[key]].concat());
     match load {
         Load::Constant(crate::load::Constant { rate, each }) | Load::Poisson(crate::load::Poisson { rate, each }) => {
             for (key, value, factor) in [("rate", rate, 1.0), ("each", each, f64::from(clients))] {

@@ -8,6 +8,7 @@ mod network;
 mod policy;
 mod target;
 mod timeline;
+mod workers;
 
 use super::{Plan, RawPlan};
 use crate::config::{At, Lenient, Node, Place, Problems};

@@ -7,7 +7,7 @@ use super::driver::Driver;
 use super::seams::Seams;
 use super::{Control, Message};
 use crate::engine::Unobserved;
-use crate::engine::shared::{WINDOW, machines, shared_state};
+use crate::engine::shared::{Part, WINDOW, machines, shared_state};
 use crate::engine::sim::{self, Buckets, EventList};
 use crate::event::{AttemptOutcome, Event, OperationOutcome};
 use crate::fault::Timeline;
@@ -54,7 +54,7 @@ fn driven(plan: &Plan, end: Timestamp) -> Made {
     let phases = Timeline::new(plan.timeline.clone(), plan.seed).phases(plan.length);
     let recorder = Recorder::new(plan.fleets.len(), &phases, WINDOW);
     let seams = Seams { wire: far.clone(), timers: far, book: Traced { recorder, events: events.clone() } };
-    let machines = machines(plan, &shared_state(plan), |clients| 0..clients);
+    let machines = machines(plan, &shared_state(plan), Part::ALL);
     control.send(Control::StopAt(end)).expect("the driver listens");
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(Driver::new(plan, machines, clock, seams, messages).run(&mut commands)).expect("virtual timers never fail");
