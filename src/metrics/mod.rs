@@ -4,6 +4,7 @@
 //! [`Series`] merges the shards' into a [`RunRecord`], and [`figure()`] reads any figure from any stretch of windows.
 //! Leaves to others: what a figure means for the run (`gate`), and how it is written down (`report`).
 
+mod destinations;
 pub mod figure;
 pub mod record;
 pub mod recorder;
@@ -11,6 +12,7 @@ pub mod series;
 pub mod sketch;
 pub mod stretch;
 
+pub use destinations::{DestinationCounts, median};
 pub use figure::{Figure, Unit};
 pub use record::{Connects, Counts, FaultRecord, LimitReached, RunEvent, RunRecord, ServiceCounts, StopReason, Summary, Window};
 pub use recorder::{Recorder, Slice, Totals};

@@ -96,6 +96,12 @@ pub struct Into {
 }
 
 impl Fleet {
+    /// The names of its destinations; none where it has none, or one without a name.
+    pub fn destinations(&self) -> Vec<String> {
+        let named = self.workers.iter().flat_map(|workers| &workers.queue.destinations.0);
+        named.map(|entry| entry.name.clone()).collect()
+    }
+
     /// How many connections it has: of producers none, because theirs are not to the target.
     pub fn connections(&self) -> u32 {
         if self.into.is_some() { 0 } else { self.config.clients }
@@ -103,6 +109,11 @@ impl Fleet {
 }
 
 impl Plan {
+    /// By fleet, the names of its destinations.
+    pub fn destinations(&self) -> Vec<Vec<String>> {
+        self.fleets.iter().map(Fleet::destinations).collect()
+    }
+
     /// Where each worker takes a connection: gives fleets of unlimited workers as many as fit. Which they are.
     pub fn bound_workers(&mut self) -> Vec<String> {
         let mut bounded = Vec::new();

@@ -5,10 +5,12 @@
 //! evidence is `null`, never 0. Numbers are rounded to digits that mean something, so that equal runs give equal bytes.
 
 mod build;
+mod destinations;
 mod json;
 mod series;
 
 pub use build::result;
+pub use destinations::{DestinationResult, DestinationWindow};
 pub(super) use build::{class, finding, fine, outcome, stopped};
 pub(super) use json::document;
 pub use json::json;
@@ -121,6 +123,9 @@ pub struct RunResult {
     pub stretches: Vec<Stretch>,
     /// The fleets, in the order of the plan.
     pub fleets: Vec<FleetResult>,
+    /// The destinations of fleets of workers, by fleet; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub destinations: Vec<DestinationResult>,
     /// The phases: the stretches between two changes of the timeline.
     pub phases: Vec<PhaseResult>,
     /// The faults, in the order of the plan.

@@ -1,6 +1,9 @@
 //! The machines of a run's clients, and what they share.
 
+use super::WINDOW;
+use crate::fault::Phase;
 use crate::fleet::{Machine, Setup, Shared};
+use crate::metrics::Recorder;
 use crate::pace::Pacer;
 use crate::plan::{Fleet, Plan};
 use crate::policy::Budget;
@@ -77,6 +80,12 @@ pub fn machines(plan: &Plan, shared: &[Shared], part: Part) -> Vec<Machine> {
         })
     });
     fleets.collect()
+}
+
+/// The recorder of a shard.
+pub fn recorder(plan: &Plan, phases: &[Phase]) -> Recorder {
+    let destinations: Vec<usize> = plan.fleets.iter().map(|fleet| fleet.destinations().len()).collect();
+    Recorder::new(plan.fleets.len(), phases, WINDOW).with_destinations(&destinations)
 }
 
 /// A fleet's number, from its place in the plan.

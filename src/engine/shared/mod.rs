@@ -7,7 +7,7 @@ mod limits;
 mod producers;
 
 pub use faults::Faults;
-pub use fleets::{Part, fleet_number, machines, shared_state};
+pub use fleets::{Part, fleet_number, machines, recorder, shared_state};
 pub use producers::{Enqueue, Producers, enqueued};
 pub use limits::limits_reached;
 

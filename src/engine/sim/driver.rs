@@ -6,7 +6,7 @@ use super::queue::{Entry, Queue};
 use super::trace::Trace;
 use super::world::{Completion, Happened, Step, World};
 use crate::engine::Observer;
-use crate::engine::shared::{Enqueue, Faults, Part, Producers, WINDOW, enqueued, limits_reached, machines, shared_state};
+use crate::engine::shared::{Enqueue, Faults, Part, Producers, WINDOW, enqueued, limits_reached, machines, recorder, shared_state};
 use crate::fault::Phase;
 use crate::fleet::{Command, Machine, Output, Token};
 use crate::gate::Stops;
@@ -85,7 +85,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             machines: machines(plan, &shared_state(plan), Part::ALL),
             output: Output::default(),
             producers: Producers::new(plan),
-            recorder: Recorder::new(plan.fleets.len(), &phases, WINDOW),
+            recorder: recorder(plan, &phases),
             series: Series::new(1, plan.fleets.len(), &phases, WINDOW),
             phases,
             faults: Faults::new(world.timeline()),
@@ -307,6 +307,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         let world = &self.world;
         let rest = RunRecord {
             fleets: self.plan.fleets.iter().map(|fleet| fleet.name.clone()).collect(),
+            destinations: self.plan.destinations(),
             faults: self.faults.records(world.timeline(), |step| world.touched(step)),
             ended: end,
             length: self.plan.length,

@@ -14,7 +14,7 @@ use super::clock::{Clock, LiveClock};
 use super::proxy::Proxy;
 use super::timer::Timer;
 use super::transport::{FleetWires, Requests, Transport, WireCounts};
-use crate::engine::shared::{Part, WINDOW, fleet_number, machines};
+use crate::engine::shared::{Part, fleet_number, machines, recorder};
 use crate::fault::Phase;
 use crate::fleet::Shared;
 use crate::metrics::{Recorder, Slice, Totals};
@@ -170,7 +170,7 @@ type LiveDriver = Driver<LiveClock, Transport, Timer, Recorder>;
 
 fn driver(setup: &ShardSetup, wire: Transport, messages: mpsc::UnboundedSender<Message>) -> io::Result<LiveDriver> {
     let machines = machines(&setup.plan, &setup.shared, part(setup));
-    let book = Recorder::new(setup.plan.fleets.len(), &setup.phases, WINDOW);
+    let book = recorder(&setup.plan, &setup.phases);
     let seams = Seams { wire, timers: Timer::new()?, book };
     Ok(Driver::new(&setup.plan, machines, setup.clock.clone(), seams, messages))
 }

@@ -7,7 +7,7 @@ use super::driver::Driver;
 use super::seams::Seams;
 use super::{Control, Message};
 use crate::engine::Unobserved;
-use crate::engine::shared::{Part, WINDOW, machines, shared_state};
+use crate::engine::shared::{Part, WINDOW, machines, recorder, shared_state};
 use crate::engine::sim::{self, Buckets, EventList};
 use crate::event::{AttemptOutcome, Event, OperationOutcome};
 use crate::fault::Timeline;
@@ -52,7 +52,7 @@ fn driven(plan: &Plan, end: Timestamp) -> Made {
     let (messages, mut heard) = mpsc::unbounded_channel();
     let far = FarSide::new(plan, sim::model(plan).expect("the plan has a model"), clock.clone());
     let phases = Timeline::new(plan.timeline.clone(), plan.seed).phases(plan.length);
-    let recorder = Recorder::new(plan.fleets.len(), &phases, WINDOW);
+    let recorder = recorder(plan, &phases);
     let seams = Seams { wire: far.clone(), timers: far, book: Traced { recorder, events: events.clone() } };
     let machines = machines(plan, &shared_state(plan), Part::ALL);
     control.send(Control::StopAt(end)).expect("the driver listens");
