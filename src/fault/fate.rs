@@ -8,6 +8,8 @@ use crate::time::{Share, Span};
 pub struct Request {
     /// The fleet that sends it.
     pub fleet: u16,
+    /// Where it goes, as [`destination_key`] says; 0 where nobody says.
+    pub destination: u64,
     key: Key,
 }
 
@@ -16,13 +18,20 @@ impl Request {
     /// (seed, fleet, client, operation). So its dice do not depend on connections, shards or the order of events.
     pub fn ours(fleet: u16, idempotency_key: u128, attempt: u32) -> Self {
         let client = (idempotency_key >> 96) as u32 ^ (idempotency_key >> 64) as u32;
-        Self { fleet, key: Key { seed: 0, fleet: fleet.into(), client, operation: idempotency_key as u64, attempt } }
+        let key = Key { seed: 0, fleet: fleet.into(), client, operation: idempotency_key as u64, attempt };
+        Self { fleet, destination: 0, key }
     }
 
     /// Somebody else's request: the n-th one on a connection, and the connection's number. Attempts of ours count
     /// from 1, so the two never share dice.
     pub fn foreign(fleet: u16, connection: u32, request: u64) -> Self {
-        Self { fleet, key: Key { seed: 0, fleet: fleet.into(), client: connection, operation: request, attempt: 0 } }
+        let key = Key { seed: 0, fleet: fleet.into(), client: connection, operation: request, attempt: 0 };
+        Self { fleet, destination: 0, key }
+    }
+
+    /// The same, bound for a destination. Its dice are the same.
+    pub const fn bound_for(self, destination: u64) -> Self {
+        Self { destination, ..self }
     }
 
     /// The dice that it rolls against the fault of one step.
@@ -30,6 +39,13 @@ impl Request {
         let mixed = seed ^ (step as u64 + 1).wrapping_mul(0xd1b5_4a32_d192_ed03);
         Dice(Key { seed: mixed, ..self.key })
     }
+}
+
+/// What a destination is known by where requests meet faults: its name's hash (FNV-1a, 64 bits), so that a proxy needs no list of names. Of names
+/// of up to 64 letters, a plan's few hundred never share one but by malice, and then share their faults. Never 0.
+pub fn destination_key(name: &[u8]) -> u64 {
+    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    hash | 1
 }
 
 /// The draws of one request against one fault. Asked twice, they say the same.

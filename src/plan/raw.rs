@@ -24,6 +24,8 @@ record! {
         fault: At<Fault>,
         /// The fleets it strikes; all of them where nothing is said.
         fleets: Option<At<Vec<At<String>>>>,
+        /// The destinations of workers' queues whose requests it strikes; all requests where nothing is said.
+        destinations: Option<At<Vec<At<String>>>>,
     }
 }
 

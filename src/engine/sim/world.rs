@@ -12,7 +12,7 @@ mod strikes;
 use super::flight::{Flight, FlightId, Flights, Hold, Message, NONE, Onward, Reply, Stage};
 use super::queue::Queue;
 use crate::event::AttemptOutcome;
-use crate::fault::{Active, Fate, Timeline};
+use crate::fault::{Active, Fate, Timeline, destination_key};
 use crate::fleet::workers::WorkerCount;
 use crate::fleet::{Connections, Send};
 use crate::network::Network;
@@ -93,6 +93,8 @@ struct Link {
 #[derive(Debug)]
 struct Links {
     connections: Connections,
+    /// As faults know them, by number.
+    destinations: Vec<u64>,
     /// A connection at the start of the run.
     fresh: Link,
     links: Vec<Link>,
@@ -138,7 +140,8 @@ impl<Q: Queue<Step> + Default> World<Q> {
             // Those of unlimited workers come as they are used.
             let unlimited = fleet.workers.as_ref().is_some_and(|workers| workers.workers == WorkerCount::Unlimited);
             let kept = if unlimited { 0 } else { fleet.connections() };
-            Links { connections, fresh: link, links: vec![link; kept as usize] }
+            let destinations = fleet.destinations().iter().map(|name| destination_key(name.as_bytes())).collect();
+            Links { connections, destinations, fresh: link, links: vec![link; kept as usize] }
         });
         Self {
             seed: plan.seed,
@@ -161,7 +164,9 @@ impl<Q: Queue<Step> + Default> World<Q> {
     pub fn send(&mut self, now: Timestamp, send: &Send) {
         let fleet = send.operation.fleet;
         let draws = self.draws(send);
-        let id = self.flights.begin(now, send, draws);
+        let destinations = &self.fleets[usize::from(fleet)].destinations;
+        let destination = destinations.get(usize::from(send.destination)).copied().unwrap_or(0);
+        let id = self.flights.begin(now, send, destination, draws);
         let link = self.fleets[usize::from(fleet)].link(send.connection);
         link.flight = id.slot;
         if link.connected {

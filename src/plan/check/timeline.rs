@@ -1,9 +1,9 @@
 //! Checks of the timeline: every step within the run, with a name of its own and fleets that exist.
 
 use super::target::whole_seconds;
-use super::{Context, MAX_LENGTH, names};
+use super::{Context, MAX_LENGTH, names, workers};
 use crate::config::{At, Place};
-use crate::fault::{Fault, Step};
+use crate::fault::{Fault, Step, destination_key};
 use crate::plan::RawPlan;
 use crate::plan::raw::RawStep;
 use crate::time::{Share, Span, Timestamp};
@@ -31,14 +31,16 @@ pub(super) fn check(raw: &RawPlan, length: Option<Span>, cx: &mut Context) -> Ch
     }
     let given: Vec<&str> = list.iter().filter_map(|s| s.0.as_ref()?.value.name.as_ref()).map(|n| n.value.as_str()).collect();
     let fleets = cx.keys("fleets");
+    let known = workers::names(raw);
     let mut steps: Vec<Step> = Vec::new();
-    for (index, raw) in list.iter().enumerate() {
-        let Some(At { value: raw, place }) = &raw.0 else { continue };
+    for (index, step) in list.iter().enumerate() {
+        let Some(At { value: raw, place }) = &step.0 else { continue };
         let name = name(raw, &given, &steps, cx);
         let (from, to) = times(raw, length, &name, cx);
         fault(&raw.fault.value, &["timeline", &index.to_string(), "fault"], cx);
         let fleets = scope(raw, &fleets, cx);
-        steps.push(Step { name, from, to, fault: raw.fault.value.clone(), fleets, place: *place });
+        let destinations = bound_for(raw, &known, cx);
+        steps.push(Step { name, from, to, fault: raw.fault.value.clone(), fleets, destinations, place: *place });
     }
     Checked { complete: steps.len() == list.len(), steps }
 }
@@ -94,6 +96,27 @@ fn scope(raw: &RawStep, known: &[String], cx: &mut Context) -> Option<Vec<u16>> 
     numbers.sort_unstable();
     numbers.dedup();
     Some(numbers)
+}
+
+/// The destinations that a fault is limited to. What strikes connections as such cannot be limited so.
+fn bound_for(raw: &RawStep, known: &[&str], cx: &mut Context) -> Option<Vec<u64>> {
+    let At { value: list, place } = raw.destinations.as_ref()?;
+    if list.is_empty() {
+        cx.error(*place, "no destination is named: the fault would strike nothing", "leave `destinations` out to strike everything");
+    }
+    let on_connections = match &raw.fault.value {
+        Fault::Refuse(_) => true,
+        Fault::Reset(reset) => reset.share == Share::ALL,
+        _ => false,
+    };
+    if on_connections {
+        let message = format!("`{}` strikes connections, which go to no destination in particular", raw.fault.value.key());
+        cx.error(*place, message, "use `hang`, `blackhole`, `status`, or `reset` with a share below 100%");
+    }
+    for At { value, place } in list.iter().filter(|name| !known.contains(&name.value.as_str())) {
+        names::unknown("destination", value, *place, known, cx);
+    }
+    Some(list.iter().map(|name| destination_key(name.value.as_bytes())).collect())
 }
 
 fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {

@@ -51,6 +51,13 @@ pub(super) fn check(fleet: &str, workers: &WorkersConfig, length: Option<Span>, 
     }
 }
 
+/// The names of all destinations of a plan.
+pub(super) fn names(raw: &RawPlan) -> Vec<&str> {
+    let fleets = raw.fleets.0.iter().flat_map(|table| &table.value.0).filter_map(|entry| entry.value.0.as_ref());
+    let queues = fleets.filter_map(|fleet| fleet.value.workers.as_ref());
+    queues.flat_map(|workers| &workers.queue.destinations.0).map(|entry| entry.name.as_str()).collect()
+}
+
 /// A stream is what one client offers, and nobody waits for an end.
 fn stream(load: &Load, path: &[&str], length: Option<Span>, cx: &mut Context) {
     match load {
