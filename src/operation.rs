@@ -149,9 +149,9 @@ impl Operation {
         let retry = self.in_pass > 1;
         if !retry {
             self.pass_began = now;
-            if let Some(budget) = terms.budget {
-                budget.earn(now);
-            }
+        }
+        if let Some(budget) = terms.budget {
+            budget.sent(now, retry);
         }
         Attempt { number: self.attempts, retry, timeout_at: self.timeout_at(now, terms) }
     }
@@ -212,7 +212,7 @@ impl Operation {
             return Err(End::Elapsed);
         }
         match terms.budget {
-            Some(budget) if !budget.spend(now) => Err(End::Budget),
+            Some(budget) if !budget.spend(now, budget.usual_cost()) => Err(End::Budget),
             _ => Ok((until, wait.total)),
         }
     }
@@ -227,7 +227,7 @@ impl Operation {
 mod tests {
     use super::*;
     use crate::policy::backoff::{Exponential, Fixed, Jitter, exponential::Clamp, jitter::Plain};
-    use crate::policy::budget::{BudgetConfig, Kind, Tier, WindowConfig};
+    use crate::policy::budget::{BudgetConfig, Kind, Tier, WhenSpent, WindowConfig};
     use crate::policy::hint::Honor;
     use crate::policy::{Attempts, Backoff, RetryAfter, RetryOn, classify};
     use crate::time::Share;
@@ -382,7 +382,7 @@ mod tests {
     #[test]
     fn the_budget_is_asked_last() {
         let window = WindowConfig { ratio: Share::ALL, window: Span::from_secs(10), min_per_second: 0.0 };
-        let config = BudgetConfig { kind: Kind::Window(window), tier: Tier::Fleet };
+        let config = BudgetConfig { kind: Kind::Window(window), tier: Tier::Fleet, when_spent: WhenSpent::GiveUp };
         let budget = Budget::new(&config);
         let p = Policy { deadline: Some(Span::from_millis(100)), ..policy() };
         let t = Terms { budget: Some(&budget), ..terms(&p) };

@@ -45,6 +45,7 @@ impl Rules {
         if let Some(At { value: budget, .. }) = &policy.budget {
             match budget.tier {
                 Tier::Fleet => shared_budget = shared.budget.or_else(|| Some(Arc::new(Budget::new(budget)))),
+                Tier::Operation => {}
                 Tier::Client => budgets = clients.clone().map(|_| Budget::new(budget)).collect(),
             }
         }
