@@ -379,7 +379,7 @@ mod tests {
     use super::*;
     use crate::policy::backoff::{Exponential, Fixed, Jitter, exponential::Clamp, jitter::Plain};
     use crate::config::{At, Place};
-    use crate::policy::budget::{BucketConfig, BudgetConfig, Kind, QuotaConfig, Tier, WindowConfig};
+    use crate::policy::budget::{BucketConfig, BudgetConfig, Kind, QuotaConfig, Tier, WhenSpent, WindowConfig};
     use crate::policy::hint::Honor;
     use crate::policy::{Attempts, Backoff, RetryAfter, RetryOn, Treatment, Treatments};
     use crate::time::Share;
@@ -614,7 +614,7 @@ mod tests {
 
     #[test]
     fn an_operation_can_have_a_budget_of_its_own_across_passes() {
-        let quota = QuotaConfig { capacity: 12, cost: 5, ..QuotaConfig::default() };
+        let quota = QuotaConfig { capacity: 12, cost: 5, first_success: 1 };
         let config = budget(Kind::Quota(quota), Tier::Operation, WhenSpent::GiveUp);
         let timeout = Treatment { retry: true, backoff: None, retry_after: None, cost: Some(7), lane: None };
         let p = Policy {

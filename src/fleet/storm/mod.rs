@@ -10,7 +10,7 @@ use crate::event::{AttemptOutcome, Event, LateBy, OperationId, OperationOutcome}
 use crate::load::{Closed, Constant, Load, Poisson, Ramp, Trigger};
 use crate::pace::Pacer;
 use crate::policy::backoff::{Exponential, Fixed, Jitter, exponential::Clamp, jitter::Plain};
-use crate::policy::budget::{BudgetConfig, Kind, Tier, WindowConfig};
+use crate::policy::budget::{BudgetConfig, Kind, Tier, WhenSpent, WindowConfig};
 use crate::policy::hint::Honor;
 use crate::policy::{Attempts, Backoff, Budget, Policy, RetryAfter, classify};
 use crate::rng::{Key, Purpose};
@@ -240,7 +240,7 @@ fn fixed(delay: u64) -> Backoff {
 fn budget(tier: Tier) -> Option<At<BudgetConfig>> {
     let ratio = Share::new(0.1).unwrap();
     let kind = Kind::Window(WindowConfig { ratio, window: Span::from_secs(10), min_per_second: 0.0 });
-    Some(At { value: BudgetConfig { kind, tier }, place: Place::default() })
+    Some(At { value: BudgetConfig { kind, tier, when_spent: WhenSpent::GiveUp }, place: Place::default() })
 }
 
 fn setup(clients: u32, load: Load, policy: Policy) -> Setup {

@@ -153,7 +153,7 @@ fn budgets(plan: &Plan, load: &Load) -> Vec<Rule> {
         let budget = fleet.policy.budget.as_ref()?;
         let sharers = if budget.value.tier == Tier::Client { f64::from(fleet.config.clients) } else { 1.0 };
         let unearned = budget.value.kind.unearned() * sharers / share_of(fleet, plan, load).max(f64::MIN_POSITIVE);
-        let ratio = budget.value.kind.ratio().get() + unearned;
+        let ratio = budget.value.kind.ratio().filter(|_| budget.value.tier != Tier::Operation)?.get() + unearned;
         let holds = ratio < room;
         let verdict = if holds { "protects" } else { "does not protect" };
         let sign = if holds { "<" } else { "≥" };
