@@ -3,8 +3,7 @@
 //! Owns whose they are (each client's own, or one for the fleet, shared by its shards behind a lock) and the order in which
 //! they are asked. Leaves to others what each of them decides, and what follows a refusal (`operation`).
 
-use super::breaker::Breaker;
-use super::budget::Tier;
+use super::breaker::{Breaker, SharedBy};
 use super::throttle::{Admission, Throttle};
 use super::{BreakerConfig, Policy, ThrottleConfig};
 use crate::config::At;
@@ -40,8 +39,8 @@ enum Held<T> {
 impl SharedGuards {
     /// What the fleet of a policy shares.
     pub fn new(policy: &Policy) -> Self {
-        let breaker = config(&policy.breaker).filter(|breaker| breaker.tier == Tier::Fleet);
-        let throttle = config(&policy.throttle).filter(|throttle| throttle.tier() == Tier::Fleet);
+        let breaker = config(&policy.breaker).filter(|breaker| breaker.tier == SharedBy::Fleet);
+        let throttle = config(&policy.throttle).filter(|throttle| throttle.tier() == SharedBy::Fleet);
         Self {
             breaker: breaker.map(|config| Arc::new(Mutex::new(Breaker::new(config)))),
             throttle: throttle.map(|config| Arc::new(Mutex::new(Throttle::new(config)))),
@@ -70,22 +69,13 @@ impl Guards {
         if self.breakers.ask(client, |breaker| breaker.admits(now, retry)) == Some(false) {
             return Admission::Refused;
         }
-        let admission = self.throttles.ask(client, |throttle| throttle.admit(now, retry, draw)).unwrap_or(Admission::Now);
-        if admission != Admission::Now {
-            self.withdrawn(client, now);
-        }
-        admission
+        self.throttles.ask(client, |throttle| throttle.admit(now, retry, draw)).unwrap_or(Admission::Now)
     }
 
-    /// What was admitted is not sent after all, or was cancelled before it had an answer.
-    pub fn withdrawn(&mut self, client: u32, now: Timestamp) {
-        self.breakers.ask(client, |breaker| breaker.withdrawn(now));
-    }
-
-    /// An attempt that was admitted has ended so.
+    /// An attempt that was admitted has ended so. A hedge that was cancelled says nothing.
     pub fn ended(&mut self, client: u32, now: Timestamp, outcome: AttemptOutcome, took: Span) {
         if outcome == AttemptOutcome::Cancelled {
-            return self.withdrawn(client, now);
+            return;
         }
         self.breakers.ask(client, |breaker| breaker.ended(now, outcome != AttemptOutcome::Success));
         self.throttles.ask(client, |throttle| throttle.ended(now, outcome, took));

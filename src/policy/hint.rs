@@ -41,17 +41,28 @@ impl RetryAfter {
 
 impl RetryAfter {
     /// The wait before a retry: the backoff, or what the hint makes of it. `draw` is uniform in [0, 1].
-    pub fn wait(&self, backoff: Span, hint: Option<Span>, draw: f64) -> Span {
-        match (self, hint) {
+    pub fn wait(&self, backoff: Span, hint: Hint, draw: f64) -> Asked {
+        Asked::Wait(match (self, hint.0) {
             (Self::Ignore(_), _) | (_, None) => backoff,
             (Self::Honor(honor), Some(hint)) => {
                 let hint = hint.min(honor.cap);
                 let spread = honor.spread.map_or(Span::ZERO, |share| hint.scale(share.get() * draw));
                 hint.max(backoff) + spread
             }
-        }
+        })
     }
 }
+/// .
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hint(pub Option<Span>);
+impl Hint { /// .
+ pub const NONE: Self = Self(None); /// .
+ pub fn retry_after(s: Span) -> Self { Self(Some(s)) } /// .
+ pub fn is_none(&self) -> bool { self.0.is_none() } }
+/// .
+pub enum Asked { /// .
+ Wait(Span), /// .
+ Stop }
 
 /// Reads the value of a Retry-After header, given the milliseconds since 1970 UTC: how long to wait from now. Moments
 /// that have passed and negative numbers are zero; absurd ones saturate. `None` where it is neither number nor date.
@@ -135,7 +146,7 @@ mod tests {
             (honor(None), 2, Some(1_000_000), 1.0, 60),
             (honor(half), 2, Some(0), 1.0, 2),
         ] {
-            let wait = retry_after.wait(Span::from_secs(backoff), hint.map(Span::from_secs), draw);
+            let Asked::Wait(wait) = retry_after.wait(Span::from_secs(backoff), Hint(hint.map(Span::from_secs)), draw) else { panic!() };
             assert_eq!(wait, Span::from_secs(want), "{retry_after:?} {backoff} {hint:?} {draw}");
         }
     }

@@ -130,7 +130,7 @@ impl Policy {
         let Failure { outcome, failed_attempt, previous, hint } = failure;
         let treatment = self.on.of(outcome);
         let shape = treatment.and_then(|treatment| treatment.backoff.as_ref()).unwrap_or(&self.backoff);
-        let backoff = shape.wait(WaitInput { failed_attempt, previous, draw: draw(Purpose::Backoff) }).ok_or(NoWait::Used)?;
+        let backoff = shape.wait(WaitInput { failed_attempt, previous, draw: draw(Purpose::Backoff) });
         if hint.is_none() {
             return Ok(Wait { backoff, total: backoff });
         }

@@ -10,7 +10,7 @@ use crate::fleet::Command;
 use crate::operation::Attempt;
 use crate::policy::HedgeConfig;
 use crate::policy::throttle::Admission;
-use crate::time::{Span, Timestamp};
+use crate::time::Timestamp;
 use std::collections::BTreeMap;
 
 /// The attempts that are out, by operation.
@@ -81,10 +81,7 @@ impl Devices {
             return;
         }
         let terms = self.rules.terms(entry.client, entry.number);
-        let Some(attempt) = self.held.get_mut(slot).operation.hedge(now, &terms) else {
-            self.guards.withdrawn(entry.client, now);
-            return;
-        };
+        let Some(attempt) = self.held.get_mut(slot).operation.hedge(now, &terms) else { return };
         flights.hedges += 1;
         let wire = self.put_on_wire(slot, attempt, None, now, out);
         self.watch_flight(slot, self.held.generation(slot), wire, attempt, now, out);
@@ -143,6 +140,6 @@ impl Devices {
         out.events.push(Event::Ended { operation, attempt: attempt.number, sent, at, outcome });
         self.wires.release(&mut self.clients, client, wire);
         self.in_flight -= 1;
-        self.guards.ended(client, at, outcome, at.since(sent).max(Span::ZERO));
+        self.guards.ended(client, at, outcome, at.since(sent));
     }
 }
