@@ -7,9 +7,11 @@
 //! added, or made to depend on the class of outcome, without touching the loop.
 
 pub mod backoff;
+pub mod breaker;
 pub mod budget;
 pub mod classify;
 pub mod hint;
+pub mod throttle;
 
 use crate::config::{At, Node, Problems, Read, Shape, read_text};
 use crate::event::AttemptOutcome;
