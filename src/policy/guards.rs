@@ -83,7 +83,7 @@ impl Guards {
 
     /// How many attempts a client may have on the wire at once; none where nothing sets it.
     pub fn concurrency(&mut self, client: u32) -> Option<u32> {
-        self.throttles.ask(client, |throttle| throttle.concurrency())
+        self.throttles.ask(client, |throttle| throttle.concurrency()).filter(|most| *most != u32::MAX)
     }
 }
 
