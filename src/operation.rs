@@ -82,7 +82,7 @@ pub enum End {
     Succeeded,
     /// Its outcome is of a class that the policy does not retry.
     NotRetried,
-    /// The pass has used its attempts.
+    /// The pass has used its attempts, or the backoff has ended.
     Attempts,
     /// A retry would start after `max_elapsed`.
     Elapsed,
@@ -199,7 +199,9 @@ impl Operation {
         }
         let previous = (failed_attempt > 1).then_some(self.previous);
         let key = Key { attempt: self.attempts, ..terms.key };
-        let wait = terms.policy.wait(Failure { failed_attempt, previous, hint }, key);
+        let Some(wait) = terms.policy.wait(Failure { failed_attempt, previous, hint }, key) else {
+            return Err(if now >= deadline { End::Deadline } else { End::Attempts });
+        };
         self.previous = wait.backoff;
         let until = if wait.total.is_zero() { now } else { on_grid(now + wait.total, terms.grain) };
         if until >= deadline {
@@ -226,7 +228,7 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::backoff::{Exponential, Fixed, Jitter, exponential::Clamp, jitter::Plain};
+    use crate::policy::backoff::{AfterLast, Exponential, Fixed, Jitter, Schedule, jitter::Plain};
     use crate::policy::budget::{BudgetConfig, Kind, Tier, WindowConfig};
     use crate::policy::hint::Honor;
     use crate::policy::{Attempts, Backoff, RetryAfter, RetryOn, classify};
@@ -256,7 +258,7 @@ mod tests {
     }
 
     fn fixed(millis: u64) -> Backoff {
-        Backoff::Fixed(Fixed { delay: Span::from_millis(millis), jitter: Jitter::none() })
+        Backoff::Fixed(Fixed::new(Span::from_millis(millis)))
     }
 
     fn wait(millis: u64) -> Next {
@@ -289,6 +291,16 @@ mod tests {
         assert_eq!(next, [Next::Send, Next::Send, Next::Send, Next::Finished(End::Attempts)]);
         let p = Policy { attempts: Attempts::Limited(1), ..policy() };
         assert_eq!(drive(&terms(&p), AttemptOutcome::Reset, &[1]), [Next::Finished(End::Attempts)]);
+    }
+
+    #[test]
+    fn a_schedule_that_ends_ends_the_pass() {
+        let waits = vec![Span::ZERO, Span::from_millis(5)];
+        let (after_last, jitter) = (AfterLast::End, Jitter::none());
+        let backoff = Backoff::Schedule(Schedule { waits, after_last, jitter, floor: Span::ZERO });
+        let p = Policy { attempts: Attempts::Limited(9), backoff, ..policy() };
+        let next = drive(&terms(&p), AttemptOutcome::Reset, &[1, 2, 8]);
+        assert_eq!(next, [Next::Send, wait(7), Next::Finished(End::Attempts)]);
     }
 
     #[test]
@@ -396,14 +408,8 @@ mod tests {
 
     #[test]
     fn a_hint_raises_the_wait_and_does_not_feed_the_jitter() {
-        let decorrelated = Backoff::Exponential(Exponential {
-            base: Span::from_millis(10),
-            cap: None,
-            multiplier: 2.0,
-            jitter: Jitter::Decorrelated(Plain {}),
-            first_exponent: 0,
-            clamp: Clamp::BeforeJitter,
-        });
+        let jitter = Jitter::Decorrelated(Plain {});
+        let decorrelated = Backoff::Exponential(Exponential { jitter, ..Exponential::new(Span::from_millis(10)) });
         let honor = RetryAfter::Honor(Honor { cap: Span::from_secs(300), spread: None });
         let p = Policy { backoff: decorrelated, retry_after: honor, ..policy() };
         let mut operation = Operation::new(at(0));

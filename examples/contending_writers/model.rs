@@ -10,7 +10,6 @@
 use stormwake::engine::sim::queue::{BucketQueue, Queue};
 use stormwake::event::AttemptOutcome;
 use stormwake::operation::{Next, Operation, Terms};
-use stormwake::policy::backoff::exponential::Clamp;
 use stormwake::policy::backoff::jitter::Plain;
 use stormwake::policy::backoff::{Exponential, Jitter};
 use stormwake::policy::{Attempts, Backoff, Policy, RetryAfter, RetryOn};
@@ -90,14 +89,8 @@ fn backoff(name: &str) -> Backoff {
         "decorrelated" => Jitter::Decorrelated(Plain {}),
         _ => return Backoff::none(),
     };
-    Backoff::Exponential(Exponential {
-        base: Span::from_millis(5),
-        cap: Some(Span::from_millis(2000)),
-        multiplier: 2.0,
-        jitter,
-        first_exponent: 1,
-        clamp: Clamp::BeforeJitter,
-    })
+    let cap = Some(Span::from_millis(2000));
+    Backoff::Exponential(Exponential { cap, jitter, first_exponent: 1, ..Exponential::new(Span::from_millis(5)) })
 }
 
 /// What a write is answered with where the version has changed.

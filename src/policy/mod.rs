@@ -70,13 +70,14 @@ impl Policy {
         self.retry_on.iter().any(|class| class.matches(outcome))
     }
 
-    /// The wait before the retry of a failed attempt. Draws are keyed by that attempt.
-    pub fn wait(&self, failure: Failure, key: Key) -> Wait {
+    /// The wait before the retry of a failed attempt; none where the backoff has ended, and no retry follows. Draws are
+    /// keyed by that attempt.
+    pub fn wait(&self, failure: Failure, key: Key) -> Option<Wait> {
         let draw = |purpose| key.stream(purpose).unit();
         let Failure { failed_attempt, previous, hint } = failure;
-        let backoff = self.backoff.wait(WaitInput { failed_attempt, previous, draw: draw(Purpose::Backoff) });
+        let backoff = self.backoff.wait(WaitInput { failed_attempt, previous, draw: draw(Purpose::Backoff) })?;
         let spread = if hint.is_some() { draw(Purpose::HintSpread) } else { 0.0 };
-        Wait { backoff, total: self.retry_after.wait(backoff, hint, spread) }
+        Some(Wait { backoff, total: self.retry_after.wait(backoff, hint, spread) })
     }
 
     fn check(&self) -> Result<(), String> {
@@ -160,7 +161,7 @@ mod tests {
     #[test]
     fn draws_are_keyed_by_the_attempt() {
         let jitter = backoff::Jitter::Full(backoff::jitter::Plain {});
-        let backoff = Backoff::Fixed(backoff::Fixed { delay: Span::from_secs(1), jitter });
+        let backoff = Backoff::Fixed(backoff::Fixed { jitter, ..backoff::Fixed::new(Span::from_secs(1)) });
         let policy = Policy {
             attempts: Attempts::Limited(4),
             timeout: Span::from_secs(1),
