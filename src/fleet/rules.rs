@@ -11,7 +11,7 @@ use crate::load::{Crowd, Load, Next, Step};
 use crate::operation::{Attempt, Terms, on_grid};
 use crate::policy::budget::Tier;
 use crate::policy::{Budget, Policy};
-use crate::rng::Key;
+use crate::rng::{Key, Purpose};
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
 
@@ -45,6 +45,8 @@ impl Rules {
         if let Some(At { value: budget, .. }) = &policy.budget {
             match budget.tier {
                 Tier::Fleet => shared_budget = shared.budget.or_else(|| Some(Arc::new(Budget::new(budget)))),
+                // Each operation keeps its own account.
+                Tier::Operation => {}
                 Tier::Client => budgets = clients.clone().map(|_| Budget::new(budget)).collect(),
             }
         }
@@ -145,10 +147,10 @@ impl Rules {
     }
 
     /// The attempt as it goes to the engine.
-    pub(super) fn send(&self, entry: &Entry, attempt: Attempt) -> Send {
+    pub(super) fn send(&self, entry: &Entry, attempt: Attempt, connection: u32) -> Send {
         let (client, number) = (entry.client, entry.number);
         Send {
-            connection: self.number_of(client),
+            connection,
             operation: self.id(client, number),
             destination: NO_DESTINATION,
             attempt: attempt.number,
@@ -157,6 +159,16 @@ impl Rules {
             idempotency_key: self.idempotency_key.draw(self.key(client, number, attempt.number)),
             enqueued_at: entry.operation.intended(),
         }
+    }
+
+    /// Who shares the budget, where there is one.
+    pub(super) fn budget_tier(&self) -> Option<Tier> {
+        self.policy.budget.as_ref().map(|budget| budget.value.tier)
+    }
+
+    /// The draw by which a throttle may refuse the next attempt of an operation: uniform in [0, 1).
+    pub(super) fn throttle_draw(&self, entry: &Entry) -> f64 {
+        self.key(entry.client, entry.number, entry.operation.attempts() + 1).stream(Purpose::Throttle).unit()
     }
 
     fn is_behind(&self, at: Timestamp, now: Timestamp) -> bool {

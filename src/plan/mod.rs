@@ -104,7 +104,16 @@ impl Fleet {
 
     /// How many connections it has: of producers none, because theirs are not to the target.
     pub fn connections(&self) -> u32 {
-        if self.into.is_some() { 0 } else { self.config.clients }
+        self.config.clients.saturating_mul(self.connections_each())
+    }
+
+    /// How many connections each of its clients has: as many as it may have attempts out at once; each worker one.
+    pub fn connections_each(&self) -> u32 {
+        match (&self.workers, self.into) {
+            (_, Some(_)) => 0,
+            (Some(_), _) => 1,
+            (None, None) => self.policy.concurrency(),
+        }
     }
 }
 

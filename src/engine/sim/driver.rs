@@ -12,6 +12,7 @@ use crate::fleet::{Command, Machine, Output, Token};
 use crate::gate::Stops;
 use crate::metrics::{Recorder, RunEvent, RunRecord, Series, ServiceCounts, StopReason};
 use crate::plan::Plan;
+use crate::policy::Hint;
 use crate::service::ServiceConfig;
 use crate::time::Timestamp;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -171,7 +172,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         let (now, into) = (self.now, sent.into.fleet);
         let taken = self.machines[usize::from(into)].enqueue(now, sent.into.destination, &mut self.output);
         self.carry_out(now, into);
-        self.machines[usize::from(sent.fleet)].ended(now, sent.connection, enqueued(taken), None, &mut self.output);
+        self.machines[usize::from(sent.fleet)].ended(now, sent.connection, enqueued(taken), Hint::NONE, &mut self.output);
         self.carry_out(now, sent.fleet);
         self.count(true);
     }
@@ -184,7 +185,13 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             Happened::Stale | Happened::Inside => {}
             Happened::Turned => self.turned(now),
             Happened::Ended(Completion { fleet, connection, outcome, hint }) => {
-                self.machines[usize::from(fleet)].ended(now, connection, outcome, hint, &mut self.output);
+                self.machines[usize::from(fleet)].ended(
+                    now,
+                    connection,
+                    outcome,
+                    hint.map_or(Hint::NONE, Hint::retry_after),
+                    &mut self.output,
+                );
                 self.carry_out(now, fleet);
             }
         }

@@ -7,6 +7,7 @@ use crate::event::{AttemptOutcome, Event, OperationOutcome};
 use crate::fleet::action::FleetAction;
 use crate::fleet::interface::{Command, Output, Reason};
 use crate::policy::Policy;
+use crate::policy::guards::SharedGuards;
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
 
@@ -56,8 +57,7 @@ impl Workers {
 
     fn set_policy(&mut self, policy: Arc<Policy>) {
         self.rules.set_policy(policy);
-        let at_work: Vec<u32> = self.held.in_order().map(|(_, job)| job.worker).filter(|&worker| worker != NOBODY).collect();
-        at_work.iter().for_each(|&worker| self.rules.equip(worker));
+        self.guards = self.rules.guards(self.crew.len(), &SharedGuards::new(self.rules.policy()));
     }
 
     /// Everybody stops; what they had goes back to the tail of the queue, in the order of the workers, and begins a new pass.
@@ -87,9 +87,11 @@ impl Workers {
 
     /// The attempt on a wire is given up by us.
     fn cancelled(&mut self, slot: u32, now: Timestamp, out: &mut Output) {
-        let job = self.held.get(slot);
+        let mut job = *self.held.get(slot);
+        job.operation.cancelled(now, &self.rules.terms(&job));
+        self.held.get_mut(slot).operation = job.operation;
         let (operation, attempt, sent) = (self.rules.id(job.destination, job.number), job.operation.attempts(), job.since);
-        out.events.push(Event::Ended { operation, attempt, sent, at: now, outcome: AttemptOutcome::Reset });
+        out.events.push(Event::Ended { operation, attempt, sent, at: now, outcome: AttemptOutcome::Cancelled });
         self.in_flight -= 1;
     }
 

@@ -44,6 +44,36 @@ pub(super) fn destinations(queue: &QueueConfig, ready: &mut Ready) -> Vec<Destin
     streams.collect()
 }
 
+/// The lanes that a policy may name.
+#[derive(Debug)]
+pub(super) struct NamedLanes(Vec<NamedLane>);
+
+#[derive(Debug)]
+struct NamedLane {
+    name: String,
+    /// The lane; of the first destination, where each has one.
+    first: u16,
+    per_destination: bool,
+}
+
+impl NamedLanes {
+    /// Those of a queue with so many destinations.
+    pub(super) fn new(queue: &QueueConfig, destinations: usize, ready: &mut Ready) -> Self {
+        let named = queue.lanes.0.iter().map(|entry| {
+            let count = if entry.value.per_destination { destinations.max(1) } else { 1 };
+            let lanes: Vec<u16> = (0..count).map(|_| ready.add_lane(entry.value.concurrency)).collect();
+            NamedLane { name: entry.name.clone(), first: lanes[0], per_destination: entry.value.per_destination }
+        });
+        Self(named.collect())
+    }
+
+    /// The number of a lane, for a destination.
+    pub(super) fn number(&self, name: &str, destination: u16) -> Option<u16> {
+        let lane = self.0.iter().find(|lane| lane.name == name)?;
+        Some(if lane.per_destination { lane.first + destination } else { lane.first })
+    }
+}
+
 fn bucket(rate: &DispatchRate) -> Pacer {
     Pacer::new(rate.rate, rate.burst)
 }

@@ -7,6 +7,9 @@ use crate::time::Timestamp;
 /// Nobody works on it.
 pub(super) const NOBODY: u32 = u32::MAX;
 
+/// No lane in particular: its destination's.
+pub(super) const NO_LANE: u16 = u16::MAX;
+
 /// Where an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -14,7 +17,11 @@ pub(super) enum Place {
     Ready,
     /// Waiting for its retry, with its worker or without.
     Backoff,
-    /// With its worker, who waits for the ceiling.
+    /// Waiting for a retry that the budget has not earned.
+    Owing,
+    /// That wait is over, and the budget has not earned it yet.
+    Parked,
+    /// With its worker, who waits for the ceiling or a throttle.
     Line,
     /// On its worker's wire.
     Wire,
@@ -33,10 +40,14 @@ pub(super) struct Job {
     pub(super) turn: u64,
     /// Who works on it, or [`NOBODY`].
     pub(super) worker: u32,
+    /// Whose budget its retries are paid from, where each worker has one: who made the first attempt of its pass.
+    pub(super) account: u32,
     /// Where it goes.
     pub(super) destination: u16,
     /// The lane that it stands in, or was dispatched from.
     pub(super) lane: u16,
+    /// The lane that its policy sends its next retry to, or [`NO_LANE`].
+    pub(super) sent_to: u16,
     /// Where it is.
     pub(super) place: Place,
     /// What held it back since it became ready.

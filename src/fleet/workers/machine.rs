@@ -14,22 +14,28 @@
 
 use super::config::{OnGiveUp, WorkersConfig};
 use super::crew::Crew;
-use super::destination::{Destination, destinations};
-use super::job::{Job, NOBODY, Place};
+use super::destination::{Destination, NamedLanes, destinations};
+use super::job::{Job, NO_LANE, NOBODY, Place};
+use super::parking::Parking;
 use super::ready::{Ready, SHARED};
 use super::rules::Rules;
 use crate::event::{AttemptOutcome, Event, LateBy, OperationOutcome};
 use crate::fleet::action::{FleetAction, PauseScope};
-use crate::fleet::ceiling::{Admission, Ceiling};
+use crate::fleet::ceiling::{self, Ceiling};
 use crate::fleet::interface::{Command, Gauges, Output, Reason, Setup, Token};
 use crate::fleet::rules::LATE_AFTER;
 use crate::fleet::slab::{Held, Slab};
 use crate::operation::{End, Next, Operation};
+use crate::policy::throttle::Admission;
+use crate::policy::{Guards, Hint};
 use crate::time::{Span, Timestamp};
 
 /// How many operations of one stream one wake-up offers at most; a generator that is behind by more
 /// catches up in steps, and its engine gets its turn between them.
 const ARRIVALS_PER_WAKE: usize = 256;
+
+/// The least wait before a new pass after a try that was refused locally.
+const LEAST_AFTER_REFUSAL: Span = Span::from_millis(1);
 
 /// A fleet of workers.
 #[derive(Debug)]
@@ -41,6 +47,8 @@ pub struct Workers {
     pub(super) crew: Crew,
     pub(super) actions: Vec<(Timestamp, FleetAction)>,
     ceiling: Option<Ceiling>,
+    pub(super) guards: Guards,
+    pub(super) parked: Parking,
     pub(super) in_flight: u64,
     /// Operations that a worker has.
     at_work: u64,
@@ -57,15 +65,20 @@ impl Workers {
         let is_here = !setup.clients.is_empty();
         let mut ready = Ready::new(workers.queue.fresh_first);
         let mut destinations = destinations(&workers.queue, &mut ready);
+        let lanes = NamedLanes::new(&workers.queue, destinations.len(), &mut ready);
         if !is_here {
             destinations.clear();
         }
+        let rules = Rules::new(&setup, workers, lanes);
+        let crew = Crew::new(workers.workers, setup.clients.len() as u32);
         Self {
-            rules: Rules::new(&setup, workers),
+            guards: rules.guards(crew.len(), &setup.shared.guards),
+            parked: Parking::default(),
+            rules,
             held: Slab::new(),
             ready,
             destinations,
-            crew: Crew::new(workers.workers, setup.clients.len() as u32),
+            crew,
             ceiling: setup.shared.ceiling.map(Ceiling::new),
             actions: if is_here { setup.actions } else { Vec::new() },
             in_flight: 0,
@@ -105,6 +118,9 @@ impl Workers {
                 self.token_at = Timestamp::NEVER;
                 self.dispatch(now, out);
             }
+            Reason::Parked => self.look_at_parked(now, out),
+            Reason::Throttle(worker) => self.throttle_is_due(worker, now, out),
+            Reason::Flight { .. } => return false,
             Reason::Worker(worker) => {
                 if !self.crew.start(worker) {
                     return false;
@@ -127,7 +143,7 @@ impl Workers {
 
     /// The attempt on a worker's connection has ended. `hint` is the wait that the server asked for. Ignored where nothing
     /// is on that wire.
-    pub fn ended(&mut self, now: Timestamp, connection: u32, outcome: AttemptOutcome, hint: Option<Span>, out: &mut Output) {
+    pub fn ended(&mut self, now: Timestamp, connection: u32, outcome: AttemptOutcome, hint: Hint, out: &mut Output) {
         let Some(slot) = self.crew.on(connection).filter(|_| !self.is_stopped) else { return };
         if self.held.get(slot).place == Place::Wire {
             self.attempt_over(slot, now, outcome, hint, out);
@@ -152,7 +168,8 @@ impl Workers {
         }
         self.held = Slab::new();
         self.crew.stop_all();
-        (self.in_flight, self.deep_retries, self.is_stopped) = (0, 0, true);
+        self.parked = Parking::default();
+        (self.in_flight, self.deep_retries, self.scheduled, self.is_stopped) = (0, 0, 0, true);
     }
 
     /// What is held now.
@@ -220,8 +237,10 @@ impl Workers {
             since: intended,
             turn: 0,
             worker: NOBODY,
+            account: NOBODY,
             destination,
             lane: SHARED,
+            sent_to: NO_LANE,
             place: Place::Ready,
             held: Held::No,
         };
@@ -241,11 +260,12 @@ impl Workers {
         match job.place {
             Place::Backoff if job.worker == NOBODY => self.make_ready(slot, Some(job.since), now, out),
             Place::Backoff => self.go_on(slot, Some(job.since), now, out),
+            Place::Owing => self.owed(slot, now, out),
             Place::Wire => {
                 out.commands.push(Command::Cancel { connection: job.worker });
-                self.attempt_over(slot, now, AttemptOutcome::Timeout, None, out);
+                self.attempt_over(slot, now, AttemptOutcome::Timeout, Hint::NONE, out);
             }
-            Place::Ready | Place::Line => self.give_up(slot, now, out),
+            Place::Ready | Place::Parked | Place::Line => self.give_up(slot, now, out),
         }
         self.dispatch(now, out);
     }
@@ -264,28 +284,51 @@ impl Workers {
         }
     }
 
-    /// An operation that nobody has begins a new pass, at the tail of the queue. Dispatching is left to the caller: it may be at it.
+    /// An operation that nobody has begins a new pass, at the tail of the queue. A try that was refused took no time: after it
+    /// the new pass waits for the least, or it would be refused without end.
     pub(super) fn requeue(&mut self, slot: u32, now: Timestamp, out: &mut Output) {
-        self.held.get_mut(slot).operation.next_pass();
-        let generation = self.enter_queue(slot, None, now);
+        self.leave_pass(slot);
+        let job = self.held.get_mut(slot);
+        job.operation.next_pass();
+        job.sent_to = NO_LANE;
+        if job.operation.last() == Some(AttemptOutcome::Refused) {
+            let until = self.rules.on_grid(now + LEAST_AFTER_REFUSAL);
+            return self.wait(slot, Place::Backoff, until, until, out);
+        }
+        self.queue_up(slot, None, now, out);
+    }
+
+    /// Puts an operation that nobody has at the tail of the queue. Dispatching is left to the caller: it may be at it.
+    fn queue_up(&mut self, slot: u32, wanted: Option<Timestamp>, now: Timestamp, out: &mut Output) {
+        let generation = self.enter_queue(slot, wanted, now);
         if let Some(at) = self.rules.expires(self.held.get(slot)) {
             wake_at(at.max(now), Reason::Operation { slot, generation }, out);
         }
+    }
+
+    /// A retry that was paid for and not sent is given back.
+    fn leave_pass(&mut self, slot: u32) {
+        let mut job = *self.held.get(slot);
+        job.operation.leave(&self.rules.terms(&job));
+        self.held.get_mut(slot).operation = job.operation;
     }
 
     /// Puts an operation that nobody has at the tail of the queue.
     fn enter_queue(&mut self, slot: u32, wanted: Option<Timestamp>, now: Timestamp) -> u32 {
         self.scheduled += 1;
         let generation = self.held.put(slot, Place::Ready, wanted.unwrap_or(now));
+        let (destination, sent_to) = (self.held.get(slot).destination, self.held.get(slot).sent_to);
+        let lane = self.lane_of(destination, sent_to);
         let job = self.held.get_mut(slot);
         job.held = if wanted.is_some() { Held::No } else { Held::AtOnce };
-        job.lane = self.destinations[usize::from(job.destination)].lane;
+        job.lane = lane;
         self.ready.push(slot, &mut self.held);
         generation
     }
 
     /// Gives work to who is free.
     pub(super) fn dispatch(&mut self, now: Timestamp, out: &mut Output) {
+        self.dispatch_parked(now, out);
         while self.ready.len() > 0 && self.crew.any_free() {
             let next = self.ready.next(&self.held, |number| self.destinations[usize::from(number)].is_open(now));
             let Some(slot) = next else { return self.ask_for_token(now, out) };
@@ -295,14 +338,27 @@ impl Workers {
             }
             self.ready.take(slot, &mut self.held);
             let worker = self.crew.give(slot).expect("somebody is free");
-            self.rules.equip(worker);
             let job = self.held.get_mut(slot);
-            job.worker = worker;
-            self.ready.enter(job.lane);
-            self.destinations[usize::from(job.destination)].spend(now);
-            self.at_work += 1;
-            self.launch(slot, now, out);
+            if !job.operation.retries_next() {
+                job.account = worker;
+            }
+            self.set_to_work(slot, worker, now, out);
         }
+    }
+
+    /// A worker that was given an operation goes to work on it.
+    pub(super) fn set_to_work(&mut self, slot: u32, worker: u32, now: Timestamp, out: &mut Output) {
+        let job = self.held.get_mut(slot);
+        job.worker = worker;
+        self.ready.enter(job.lane);
+        self.destinations[usize::from(job.destination)].spend(now);
+        self.at_work += 1;
+        self.launch(slot, now, out);
+    }
+
+    /// The lane that an operation takes: the one that its policy sends it to, or its destination's.
+    pub(super) fn lane_of(&self, destination: u16, sent_to: u16) -> u16 {
+        if sent_to == NO_LANE { self.destinations[usize::from(destination)].lane } else { sent_to }
     }
 
     /// Somebody is free, and nothing may go: if that is for want of a token, asks for the wake-up when there is one.
@@ -325,28 +381,74 @@ impl Workers {
         self.launch(slot, now, out);
     }
 
-    /// Sends a worker's operation, if the ceiling lets it.
+    /// Sends a worker's operation, if the ceiling and its guards let it.
     fn launch(&mut self, slot: u32, now: Timestamp, out: &mut Output) {
         let worker = self.held.get(slot).worker;
-        match self.ceiling.as_mut().map_or(Admission::Now, |ceiling| ceiling.admit(worker, now)) {
-            Admission::Now => self.send(slot, now, out),
+        match self.ceiling.as_mut().map_or(ceiling::Admission::Now, |ceiling| ceiling.admit(worker, now)) {
+            ceiling::Admission::Now => {
+                self.try_to_send(slot, now, out);
+            }
             admission => {
-                let since = self.held.get(slot).since;
-                let generation = self.held.put(slot, Place::Line, since);
-                self.held.get_mut(slot).held = Held::Ceiling;
-                if let Admission::WaitUntil(at) = admission {
+                self.stand_in_line(slot, now, out);
+                if let ceiling::Admission::WaitUntil(at) = admission {
                     wake_at(self.rules.on_grid(at), Reason::Ceiling, out);
-                }
-                if let Some(at) = self.rules.expires(self.held.get(slot)) {
-                    wake_at(at.max(now), Reason::Operation { slot, generation }, out);
                 }
             }
         }
     }
 
+    /// A worker waits, with its operation, for the ceiling or a throttle.
+    fn stand_in_line(&mut self, slot: u32, now: Timestamp, out: &mut Output) {
+        let since = self.held.get(slot).since;
+        let generation = self.held.put(slot, Place::Line, since);
+        self.held.get_mut(slot).held = Held::Ceiling;
+        if let Some(at) = self.rules.expires(self.held.get(slot)) {
+            wake_at(at.max(now), Reason::Operation { slot, generation }, out);
+        }
+    }
+
+    /// Sends a worker's operation, if its guards let it; whether it went.
+    fn try_to_send(&mut self, slot: u32, now: Timestamp, out: &mut Output) -> bool {
+        if self.guards.is_empty() {
+            self.send(slot, now, out);
+            return true;
+        }
+        let job = *self.held.get(slot);
+        match self.guards.admit(job.worker, now, job.operation.retries_next(), self.rules.throttle_draw(&job)) {
+            Admission::Now => {
+                self.send(slot, now, out);
+                return true;
+            }
+            Admission::Refused => self.refused(slot, now, out),
+            Admission::WaitUntil(at) => {
+                self.stand_in_line(slot, now, out);
+                wake_at(self.rules.on_grid(at.max(now + Span(1))), Reason::Throttle(job.worker), out);
+            }
+        }
+        false
+    }
+
+    /// A guard refuses the try of a worker's operation.
+    fn refused(&mut self, slot: u32, now: Timestamp, out: &mut Output) {
+        let mut job = *self.held.get(slot);
+        out.events.push(Event::Throttled { operation: self.rules.id(job.destination, job.number), at: now });
+        let next = job.operation.refused(now, &self.rules.terms(&job));
+        self.held.get_mut(slot).operation = job.operation;
+        self.follow(slot, next, now, None, now, out);
+    }
+
+    fn throttle_is_due(&mut self, worker: u32, now: Timestamp, out: &mut Output) {
+        if let Some(slot) = self.crew.on(worker).filter(|&slot| self.held.get(slot).place == Place::Line) {
+            self.try_to_send(slot, now, out);
+        }
+        self.dispatch(now, out);
+    }
+
     /// Puts a worker's operation on its wire.
     fn send(&mut self, slot: u32, now: Timestamp, out: &mut Output) {
         let mut job = *self.held.get(slot);
+        // An action may have brought another policy since it was dispatched.
+        self.rules.equip(job.account);
         let attempt = job.operation.begin(now, &self.rules.terms(&job));
         let send = self.rules.send(&job, attempt);
         self.held.get_mut(slot).operation = job.operation;
@@ -367,37 +469,63 @@ impl Workers {
 
     /// The attempt on a wire has ended: the retry loop says when and how, and what follows. All that follows counts from
     /// that moment and not from when the engine came to it, so that an engine that is behind shows as lag.
-    fn attempt_over(&mut self, slot: u32, now: Timestamp, said: AttemptOutcome, hint: Option<Span>, out: &mut Output) {
+    fn attempt_over(&mut self, slot: u32, now: Timestamp, said: AttemptOutcome, hint: Hint, out: &mut Output) {
         let mut job = *self.held.get(slot);
         let operation = self.rules.id(job.destination, job.number);
         let terms = self.rules.terms(&job);
         let (at, outcome) = job.operation.ending(job.since, now, said, &terms);
         let is_timeout = outcome == AttemptOutcome::Timeout;
-        let next = job.operation.ended(at, outcome, hint.filter(|_| !is_timeout), &terms);
+        let hint = if is_timeout { Hint::NONE } else { hint };
+        let next = job.operation.ended(at, outcome, hint, &terms);
         out.events.push(Event::Ended { operation, attempt: job.operation.attempts(), sent: job.since, at, outcome });
-        self.held.get_mut(slot).operation = job.operation;
+        let sent_to = self.rules.lane_after(outcome, job.destination);
+        let held = self.held.get_mut(slot);
+        (held.operation, held.sent_to) = (job.operation, sent_to);
         self.in_flight -= 1;
+        if !self.guards.is_empty() {
+            self.guards.ended(job.worker, at, outcome, at.since(job.since));
+        }
+        self.follow(slot, next, at, is_timeout.then_some(at), now, out);
+    }
+
+    /// Does what the retry loop says after an attempt that ended, or a try that was refused, at `at`. A retry at once is wanted at
+    /// `at_once`, where that is a moment that the engine can be behind. Dispatching is left to the caller.
+    fn follow(&mut self, slot: u32, next: Next, at: Timestamp, at_once: Option<Timestamp>, now: Timestamp, out: &mut Output) {
         match next {
-            Next::Send if self.rules.hold => self.go_on(slot, is_timeout.then_some(at), now, out),
+            Next::Send if self.rules.hold => self.go_on(slot, at_once, now, out),
             Next::Send => {
                 self.part(slot);
-                self.make_ready(slot, is_timeout.then_some(at), now, out);
+                self.queue_up(slot, at_once, now, out);
             }
             Next::Wait { wanted, until } => {
                 if !self.rules.hold {
                     self.part(slot);
                 }
-                let generation = self.held.put(slot, Place::Backoff, wanted);
-                wake_at(until.max(now), Reason::Operation { slot, generation }, out);
+                self.wait(slot, Place::Backoff, wanted, until.max(now), out);
+            }
+            Next::Park { wanted, until } => {
+                self.budget_refused(slot, at, out);
+                self.part(slot);
+                self.wait(slot, Place::Owing, wanted, until.max(now), out);
             }
             Next::Finished(end) => {
                 if end == End::Budget {
-                    out.events.push(Event::BudgetRefused { operation, at });
+                    self.budget_refused(slot, at, out);
                 }
                 self.part(slot);
                 self.conclude(slot, end, at, now, out);
             }
         }
+    }
+
+    fn wait(&mut self, slot: u32, place: Place, wanted: Timestamp, until: Timestamp, out: &mut Output) {
+        let generation = self.held.put(slot, place, wanted);
+        wake_at(until, Reason::Operation { slot, generation }, out);
+    }
+
+    fn budget_refused(&mut self, slot: u32, at: Timestamp, out: &mut Output) {
+        let job = self.held.get(slot);
+        out.events.push(Event::BudgetRefused { operation: self.rules.id(job.destination, job.number), at });
     }
 
     /// An operation and its worker part: the worker is free, the operation is nobody's.
@@ -413,7 +541,7 @@ impl Workers {
 
     /// The pass of an operation that nobody has is over.
     fn conclude(&mut self, slot: u32, end: End, at: Timestamp, now: Timestamp, out: &mut Output) {
-        let may_requeue = !matches!(end, End::Succeeded | End::NotRetried | End::Deadline);
+        let may_requeue = !matches!(end, End::Succeeded | End::NotRetried | End::Stopped | End::Deadline);
         match self.rules.on_give_up {
             _ if end == End::Succeeded => self.finish(slot, at, OperationOutcome::Succeeded, out),
             OnGiveUp::Requeue if may_requeue => self.requeue(slot, now, out),
@@ -436,6 +564,7 @@ impl Workers {
 
     /// The end of an operation that nobody has, and that is not in the ready part of the queue any more.
     pub(super) fn finish(&mut self, slot: u32, at: Timestamp, outcome: OperationOutcome, out: &mut Output) {
+        self.leave_pass(slot);
         let job = *self.held.get(slot);
         let (operation, attempts) = (self.rules.id(job.destination, job.number), job.operation.attempts());
         let (offered, last) = (job.operation.intended(), job.operation.last());
@@ -452,13 +581,19 @@ impl Workers {
                 self.give_up(slot, now, out);
                 continue;
             }
-            self.send(slot, now, out);
-            let next = self.ceiling.as_mut().and_then(|ceiling| ceiling.used(now));
-            if let Some(at) = next.filter(|at| *at > now) {
-                wake_at(self.rules.on_grid(at), Reason::Ceiling, out);
+            if self.try_to_send(slot, now, out) {
+                let next = self.ceiling.as_mut().and_then(|ceiling| ceiling.used(now));
+                if let Some(at) = next.filter(|at| *at > now) {
+                    wake_at(self.rules.on_grid(at), Reason::Ceiling, out);
+                }
             }
         }
         self.dispatch(now, out);
+    }
+
+    /// The moment of an attempt has come.
+    pub(super) const fn scheduled(&mut self) {
+        self.scheduled += 1;
     }
 
     pub(super) fn destination(&mut self, number: u16) -> &mut Destination {

@@ -2,7 +2,7 @@
 //!
 //! One machine holds the whole fleet, because its queue is one: live, it lives in one shard. [`machine`] says how work goes from
 //! the queue to workers and back; `ready` holds what may be dispatched, by lane and destination; `crew` knows the
-//! workers; `destination` knows where operations go and when they come; `actions` is what the timeline does to it.
+//! workers; `destination` knows where operations go and when they come; `parking` holds retries that no budget has earned yet; `actions` is what the timeline does to it.
 
 mod actions;
 pub mod config;
@@ -10,6 +10,7 @@ mod crew;
 mod destination;
 mod job;
 pub mod machine;
+mod parking;
 mod ready;
 mod rules;
 #[cfg(test)]

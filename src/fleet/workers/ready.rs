@@ -57,6 +57,12 @@ impl Ready {
         self.len
     }
 
+    /// Whether another worker may go into a lane.
+    pub(super) fn has_room(&self, lane: u16) -> bool {
+        let Lane { concurrency, busy } = self.lanes[usize::from(lane)];
+        busy < concurrency
+    }
+
     /// A worker goes into a lane.
     pub(super) fn enter(&mut self, lane: u16) {
         self.lanes[usize::from(lane)].busy += 1;
@@ -103,8 +109,7 @@ impl Ready {
 
     fn that_may_go(&self) -> impl Iterator<Item = (&(u16, u16), &Line)> {
         self.lines.iter().filter(|((lane, _), line)| {
-            let Lane { concurrency, busy } = self.lanes[usize::from(*lane)];
-            busy < concurrency && !(line.fresh.is_empty() && line.others.is_empty())
+            self.has_room(*lane) && !(line.fresh.is_empty() && line.others.is_empty())
         })
     }
 

@@ -1,17 +1,19 @@
 //! What an operation of a fleet of workers is run by: the policy, which an action may replace, budgets, and names.
 
 use super::config::{OnGiveUp, WorkersConfig};
-use super::job::{Job, NOBODY};
+use super::destination::NamedLanes;
+use super::job::{Job, NO_LANE};
 use crate::config::At;
-use crate::event::OperationId;
+use crate::event::{AttemptOutcome, OperationId};
 use crate::fleet::config::IdempotencyKey;
 use crate::fleet::interface::{Send, Setup};
 use crate::fleet::route::Routes;
 use crate::load::Crowd;
 use crate::operation::{Attempt, Terms, on_grid};
 use crate::policy::budget::Tier;
-use crate::policy::{Budget, Policy};
-use crate::rng::Key;
+use crate::policy::guards::SharedGuards;
+use crate::policy::{Budget, Guards, Policy};
+use crate::rng::{Key, Purpose};
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
 
@@ -30,6 +32,7 @@ pub(super) struct Rules {
     pub(super) hold: bool,
     pub(super) on_give_up: OnGiveUp,
     pub(super) bound: u64,
+    lanes: NamedLanes,
     budgets: Budgets,
 }
 
@@ -46,16 +49,18 @@ impl Budgets {
     fn of(policy: &Policy, shared: Option<Arc<Budget>>) -> Self {
         match &policy.budget {
             None => Self::None,
-            Some(At { value, .. }) if value.tier == Tier::Fleet => {
-                Self::Shared(shared.unwrap_or_else(|| Arc::new(Budget::new(value))))
-            }
-            Some(_) => Self::Each(Vec::new()),
+            Some(At { value, .. }) => match value.tier {
+                Tier::Fleet => Self::Shared(shared.unwrap_or_else(|| Arc::new(Budget::new(value)))),
+                Tier::Client => Self::Each(Vec::new()),
+                // Each operation keeps its own account.
+                Tier::Operation => Self::None,
+            },
         }
     }
 }
 
 impl Rules {
-    pub(super) fn new(setup: &Setup, workers: &WorkersConfig) -> Self {
+    pub(super) fn new(setup: &Setup, workers: &WorkersConfig, lanes: NamedLanes) -> Self {
         Self {
             seed: setup.seed,
             fleet: setup.fleet,
@@ -67,15 +72,26 @@ impl Rules {
             hold: workers.queue.hold_while_waiting,
             on_give_up: workers.queue.on_give_up,
             bound: u64::from(workers.queue.bound),
+            lanes,
             budgets: Budgets::of(&setup.policy, setup.shared.budget.clone()),
             policy: Arc::new(setup.policy.clone()),
         }
     }
 
-    /// Another policy holds from now on, with a budget of its own.
+    /// Another policy holds from now on, with budgets of its own.
     pub(super) fn set_policy(&mut self, policy: Arc<Policy>) {
         self.budgets = Budgets::of(&policy, None);
         self.policy = policy;
+    }
+
+    /// The breakers and throttles of so many workers.
+    pub(super) fn guards(&self, workers: u32, shared: &SharedGuards) -> Guards {
+        Guards::new(&self.policy, workers as usize, shared)
+    }
+
+    /// The policy that holds.
+    pub(super) fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// Sees to it that a worker has what it needs, where that is its own.
@@ -114,8 +130,7 @@ impl Rules {
         let budget = match &self.budgets {
             Budgets::None => None,
             Budgets::Shared(budget) => Some(&**budget),
-            Budgets::Each(_) if job.worker == NOBODY => None,
-            Budgets::Each(budgets) => budgets.get(job.worker as usize).and_then(Option::as_ref),
+            Budgets::Each(budgets) => budgets.get(job.account as usize).and_then(Option::as_ref),
         };
         Terms { policy: &self.policy, budget, grain: self.grain, key: self.key(job, 0) }
     }
@@ -145,6 +160,17 @@ impl Rules {
             idempotency_key: self.idempotency_key.draw(self.key(job, attempt.number)),
             enqueued_at: job.operation.intended(),
         }
+    }
+
+    /// The lane that an outcome sends a retry to.
+    pub(super) fn lane_after(&self, outcome: AttemptOutcome, destination: u16) -> u16 {
+        let name = self.policy.on.of(outcome).and_then(|treatment| treatment.lane.as_deref());
+        name.and_then(|name| self.lanes.number(name, destination)).unwrap_or(NO_LANE)
+    }
+
+    /// The draw by which a throttle may refuse the next attempt of an operation: uniform in [0, 1).
+    pub(super) fn throttle_draw(&self, job: &Job) -> f64 {
+        self.key(job, job.operation.attempts() + 1).stream(Purpose::Throttle).unit()
     }
 
     fn key(&self, job: &Job, attempt: u32) -> Key {

@@ -13,6 +13,7 @@ use crate::event::Event;
 use crate::fleet::on_grid;
 use crate::fleet::{Command, Gauges, Machine, Output};
 use crate::plan::Plan;
+use crate::policy::Hint;
 use crate::time::{Span, Timestamp};
 use std::io;
 use std::sync::Arc;
@@ -132,7 +133,13 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
             }
             let Some(ended) = self.wire.next() else { return done };
             let machine = &mut self.machines[usize::from(ended.fleet)];
-            machine.ended(now, ended.connection, ended.outcome, ended.hint, &mut self.output);
+            machine.ended(
+                now,
+                ended.connection,
+                ended.outcome,
+                ended.hint.map_or(crate::policy::Hint::NONE, crate::policy::Hint::retry_after),
+                &mut self.output,
+            );
             self.carry_out(ended.fleet);
         }
         BATCH
@@ -159,7 +166,7 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
         let Some(Enqueue { fleet, connection, into }) = self.producers.next() else { return false };
         let taken = self.machines[usize::from(into.fleet)].enqueue(now, into.destination, &mut self.output);
         self.carry_out(into.fleet);
-        self.machines[usize::from(fleet)].ended(now, connection, enqueued(taken), None, &mut self.output);
+        self.machines[usize::from(fleet)].ended(now, connection, enqueued(taken), Hint::NONE, &mut self.output);
         self.carry_out(fleet);
         true
     }
