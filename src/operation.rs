@@ -404,7 +404,7 @@ mod tests {
             first_exponent: 0,
             clamp: Clamp::BeforeJitter,
         });
-        let honor = RetryAfter::Honor(Honor { cap: Span::from_secs(300), spread: None });
+        let honor = RetryAfter::Honor(Honor::plain());
         let p = Policy { backoff: decorrelated, retry_after: honor, ..policy() };
         let mut operation = Operation::new(at(0));
         operation.begin(at(0), &terms(&p));

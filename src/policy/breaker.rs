@@ -134,7 +134,8 @@ impl RawBreaker {
     }
 
     fn in_a_row(&self, failures: u32) -> Result<Opens, String> {
-        let also = [("calls", self.calls.is_some()), ("window", self.window.is_some()), ("minimum_calls", self.minimum_calls.is_some())];
+        let also =
+            [("calls", self.calls.is_some()), ("window", self.window.is_some()), ("minimum_calls", self.minimum_calls.is_some())];
         match also.iter().find(|(_, there)| *there) {
             Some((name, _)) => Err(format!("`{name}` goes with `rate` or `above`: `failures` counts failures in a row")),
             None if failures == 0 => Err("`failures` is 0: it would be open from the start; write 1 or more".into()),
@@ -162,7 +163,9 @@ impl RawBreaker {
         };
         let minimum_calls = self.minimum_calls.unwrap_or(usual);
         match over {
-            Over::Calls(calls) if !(1..=MAX_CALLS).contains(&calls) => Err(format!("`calls` is {calls}: expected 1 to {MAX_CALLS}")),
+            Over::Calls(calls) if !(1..=MAX_CALLS).contains(&calls) => {
+                Err(format!("`calls` is {calls}: expected 1 to {MAX_CALLS}"))
+            }
             Over::Calls(calls) if minimum_calls > calls => {
                 Err(format!("`minimum_calls` is {minimum_calls}, and only the last {calls} are looked at: it would never open"))
             }
@@ -209,7 +212,12 @@ enum Phase {
     Open(Timestamp),
     /// `sent` probes went out, and of the attempts that ended since, `failed` did not succeed. A probe whose end is
     /// never told must not keep it here: at `again` it sends as many anew.
-    HalfOpen { sent: u16, ended: u16, failed: u16, again: Timestamp },
+    HalfOpen {
+        sent: u16,
+        ended: u16,
+        failed: u16,
+        again: Timestamp,
+    },
 }
 
 impl Breaker {
@@ -292,7 +300,9 @@ impl Breaker {
     fn judge_probes(&mut self, now: Timestamp, ended: u16, failed: u16) {
         let opens = match self.rule.opens {
             Opens::Failures(_) => failed > 0,
-            Opens::Rate { rate, strictly, .. } if ended >= self.rule.probes => is_met(rate, strictly, failed.into(), ended.into()),
+            Opens::Rate { rate, strictly, .. } if ended >= self.rule.probes => {
+                is_met(rate, strictly, failed.into(), ended.into())
+            }
             Opens::Rate { .. } => false,
         };
         if opens {
@@ -479,32 +489,79 @@ mod tests {
     #[test]
     fn a_breaker_does_what_it_says() {
         let in_a_row = RawBreaker { failures: Some(3), probes: 2, ..raw() };
-        drive("in a row", &in_a_row, &[
-            (0, Bad(2)), (0, Good(1)), (0, Bad(2)), (0, Is(Closed)), (0, Bad(1)), (0, Is(Open)), (0, Asks(false, false)),
-            (59_999, Bad(9)), (59_999, Is(Open)), (60_000, Is(HalfOpen)), (60_000, Asks(true, true)), (60_000, Asks(false, false)),
-            (60_001, Good(1)), (60_001, Is(HalfOpen)), (60_002, Bad(1)), (60_002, Is(Open)), (120_001, Asks(false, false)),
-            (120_002, Asks(true, true)), (120_003, Good(2)), (120_003, Is(Closed)), (120_003, Bad(2)), (120_003, Is(Closed)),
-        ]);
+        drive(
+            "in a row",
+            &in_a_row,
+            &[
+                (0, Bad(2)),
+                (0, Good(1)),
+                (0, Bad(2)),
+                (0, Is(Closed)),
+                (0, Bad(1)),
+                (0, Is(Open)),
+                (0, Asks(false, false)),
+                (59_999, Bad(9)),
+                (59_999, Is(Open)),
+                (60_000, Is(HalfOpen)),
+                (60_000, Asks(true, true)),
+                (60_000, Asks(false, false)),
+                (60_001, Good(1)),
+                (60_001, Is(HalfOpen)),
+                (60_002, Bad(1)),
+                (60_002, Is(Open)),
+                (120_001, Asks(false, false)),
+                (120_002, Asks(true, true)),
+                (120_003, Good(2)),
+                (120_003, Is(Closed)),
+                (120_003, Bad(2)),
+                (120_003, Is(Closed)),
+            ],
+        );
         let resilience4j = RawBreaker { rate: Some(share(0.5)), ..raw() };
-        drive("half of a hundred", &resilience4j, &[
-            (0, Bad(99)), (0, Is(Closed)), (0, Good(1)), (0, Is(Open)), (60_000, Asks(true, true)),
-            (60_000, Good(6)), (60_000, Bad(3)), (60_000, Is(HalfOpen)), (60_000, Bad(1)), (60_000, Is(Closed)),
-            (60_000, Good(51)), (60_000, Bad(49)), (60_000, Is(Closed)), (60_000, Good(50)), (60_000, Bad(50)), (60_000, Is(Open)),
-        ]);
-        drive("half of the probes", &resilience4j, &[
-            (0, Bad(100)), (60_000, Good(5)), (60_000, Bad(5)), (60_000, Is(Open)), (120_000, Is(HalfOpen)),
-        ]);
+        drive(
+            "half of a hundred",
+            &resilience4j,
+            &[
+                (0, Bad(99)),
+                (0, Is(Closed)),
+                (0, Good(1)),
+                (0, Is(Open)),
+                (60_000, Asks(true, true)),
+                (60_000, Good(6)),
+                (60_000, Bad(3)),
+                (60_000, Is(HalfOpen)),
+                (60_000, Bad(1)),
+                (60_000, Is(Closed)),
+                (60_000, Good(51)),
+                (60_000, Bad(49)),
+                (60_000, Is(Closed)),
+                (60_000, Good(50)),
+                (60_000, Bad(50)),
+                (60_000, Is(Open)),
+            ],
+        );
+        drive(
+            "half of the probes",
+            &resilience4j,
+            &[(0, Bad(100)), (60_000, Good(5)), (60_000, Bad(5)), (60_000, Is(Open)), (120_000, Is(HalfOpen))],
+        );
         let window = RawBreaker { rate: Some(share(0.5)), window: Some(Span::from_secs(10)), minimum_calls: Some(4), ..raw() };
-        drive("a window", &window, &[
-            (0, Bad(3)), (0, Is(Closed)), (10_000, Bad(3)), (10_000, Is(Closed)), (10_000, Good(3)), (10_000, Is(Open)),
-        ]);
+        drive(
+            "a window",
+            &window,
+            &[(0, Bad(3)), (0, Is(Closed)), (10_000, Bad(3)), (10_000, Is(Closed)), (10_000, Good(3)), (10_000, Is(Open))],
+        );
         let retries = RawBreaker { failures: Some(1), suppresses: Suppresses::Retries, probes: 1, ..raw() };
-        drive("retries alone", &retries, &[
-            (0, Bad(1)), (0, Asks(true, false)), (60_000, Asks(true, false)), (60_001, Good(1)), (60_001, Asks(true, true)),
-        ]);
-        drive("probes that are never heard of", &RawBreaker { failures: Some(1), probes: 1, ..raw() }, &[
-            (0, Bad(1)), (60_000, Asks(true, false)), (119_999, Asks(false, false)), (120_000, Asks(true, false)),
-        ]);
+        drive(
+            "retries alone",
+            &retries,
+            &[(0, Bad(1)), (0, Asks(true, false)), (60_000, Asks(true, false)), (60_001, Good(1)), (60_001, Asks(true, true))],
+        );
+        drive(
+            "probes that are never heard of",
+            &RawBreaker { failures: Some(1), probes: 1, ..raw() },
+            &[(0, Bad(1)), (60_000, Asks(true, false)), (119_999, Asks(false, false)), (120_000, Asks(true, false))],
+        );
     }
 
     #[test]
@@ -517,11 +574,33 @@ mod tests {
             suppresses: Suppresses::Retries,
             ..raw()
         };
-        drive("tenth", &tenth, &[
-            (0, Asks(true, true)), (0, Bad(1)), (0, Asks(true, false)), (0, Is(Open)), (0, Good(8)), (0, Asks(true, false)),
-            (0, Good(1)), (0, Asks(true, true)), (0, Bad(1)), (0, Is(Open)), (0, Good(10)), (0, Is(Closed)),
-            (0, Good(100)), (0, Bad(10)), (0, Is(Closed)), (0, Bad(1)), (0, Is(Open)), (0, Good(90)), (0, Is(Open)), (0, Good(1)), (0, Is(Closed)),
-        ]);
+        drive(
+            "tenth",
+            &tenth,
+            &[
+                (0, Asks(true, true)),
+                (0, Bad(1)),
+                (0, Asks(true, false)),
+                (0, Is(Open)),
+                (0, Good(8)),
+                (0, Asks(true, false)),
+                (0, Good(1)),
+                (0, Asks(true, true)),
+                (0, Bad(1)),
+                (0, Is(Open)),
+                (0, Good(10)),
+                (0, Is(Closed)),
+                (0, Good(100)),
+                (0, Bad(10)),
+                (0, Is(Closed)),
+                (0, Bad(1)),
+                (0, Is(Open)),
+                (0, Good(89)),
+                (0, Is(Open)),
+                (0, Good(1)),
+                (0, Is(Closed)),
+            ],
+        );
         assert_eq!(breaker(&tenth).reopens_at(), None);
     }
 

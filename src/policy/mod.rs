@@ -22,7 +22,7 @@ use crate::time::Span;
 pub use backoff::{Backoff, WaitInput};
 pub use budget::{Budget, BudgetConfig};
 pub use classify::RetryOn;
-pub use hint::RetryAfter;
+pub use hint::{Asked, Hint, RetryAfter};
 
 record! {
     /// How a client tries, waits and gives up.
@@ -78,7 +78,11 @@ impl Policy {
         let Failure { failed_attempt, previous, hint } = failure;
         let backoff = self.backoff.wait(WaitInput { failed_attempt, previous, draw: draw(Purpose::Backoff) });
         let spread = if hint.is_some() { draw(Purpose::HintSpread) } else { 0.0 };
-        Wait { backoff, total: self.retry_after.wait(backoff, hint, spread) }
+        let hint = hint.map_or(Hint::NONE, Hint::retry_after);
+        match self.retry_after.wait(backoff, hint, spread) {
+            Asked::Wait(total) => Wait { backoff, total },
+            Asked::Stop => Wait { backoff, total: backoff },
+        }
     }
 
     fn check(&self) -> Result<(), String> {

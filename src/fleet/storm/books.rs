@@ -23,7 +23,11 @@ fn dice(seed: u64) -> impl Fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome,
 }
 
 fn policies() -> Vec<Policy> {
-    let honor = RetryAfter::Honor(Honor { cap: Span::from_secs(2), spread: Some(Share::new(0.5).unwrap()) });
+    let honor = RetryAfter::Honor(Honor {
+        cap: Span::from_secs(2),
+        spread: Some(Spread::Over(Share::new(0.5).unwrap())),
+        ..Honor::plain()
+    });
     let base = policy();
     vec![
         base.clone(),

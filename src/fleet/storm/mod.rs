@@ -11,7 +11,7 @@ use crate::load::{Closed, Constant, Load, Poisson, Ramp, Trigger};
 use crate::pace::Pacer;
 use crate::policy::backoff::{Exponential, Fixed, Jitter, exponential::Clamp, jitter::Plain};
 use crate::policy::budget::{BudgetConfig, Kind, Tier, WhenSpent, WindowConfig};
-use crate::policy::hint::Honor;
+use crate::policy::hint::{Honor, Spread};
 use crate::policy::{Attempts, Backoff, Budget, Policy, RetryAfter, classify};
 use crate::rng::{Key, Purpose};
 use crate::time::{Rate, Share, Span, Timestamp};

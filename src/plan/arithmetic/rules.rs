@@ -319,7 +319,7 @@ fn late_cap(fleet: &Fleet, e: &Exponential) -> Option<Rule> {
 /// The same Retry-After for everybody brings everybody back together.
 fn hints(plan: &Plan) -> Vec<Rule> {
     let honours =
-        |policy: &Policy| matches!(&policy.retry_after, RetryAfter::Honor(h) if h.spread.is_none_or(|s| s.get() == 0.0));
+        |policy: &Policy| matches!(&policy.retry_after, RetryAfter::Honor(h) if h.spread.is_none_or(|s| s.is_nothing()));
     let honouring: Vec<&str> =
         plan.fleets.iter().filter(|fleet| honours(&fleet.policy)).map(|fleet| fleet.name.as_str()).collect();
     if honouring.is_empty() {

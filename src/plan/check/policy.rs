@@ -154,7 +154,8 @@ fn never_permits(budget: &BudgetConfig, who: &str) -> Option<(String, &'static s
             Some((message, "use `tier: fleet`, or an `at_least` of 1 or more"))
         }
         Kind::Grpc(grpc) if grpc.tokens <= 2 => {
-            let message = format!("this budget never permits a retry: after one failure {who} has no more than half of its tokens");
+            let message =
+                format!("this budget never permits a retry: after one failure {who} has no more than half of its tokens");
             Some((message, "`tokens: 10` is usual"))
         }
         _ => None,

@@ -33,7 +33,9 @@ impl ConcurrentConfig {
             (None, None) => return Err("`concurrent` needs `max: 3`, or `share: 20%`".into()),
             (Some(_), Some(_)) => return Err("`max` and `share` exclude each other: keep one".into()),
             (Some(0), _) => return Err("`max` is 0: that never retries; write `attempts: 1`".into()),
-            (Some(_), _) if self.at_least.is_some() => return Err("`at_least` goes with `share`: `max` is a number already".into()),
+            (Some(_), _) if self.at_least.is_some() => {
+                return Err("`at_least` goes with `share`: `max` is a number already".into());
+            }
             _ => {}
         }
         match self.max.or(self.at_least) {

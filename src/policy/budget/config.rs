@@ -122,7 +122,8 @@ record! {
 }
 
 /// How the kinds are written, for whoever named none.
-const KINDS: &str = "a budget needs `ratio: 10%`, `bucket: { deposit: 10%, burst: 5 }`, `quota: {}`, `concurrent: { max: 3 }` or `grpc: {}`";
+const KINDS: &str =
+    "a budget needs `ratio: 10%`, `bucket: { deposit: 10%, burst: 5 }`, `quota: {}`, `concurrent: { max: 3 }` or `grpc: {}`";
 
 impl RawBudget {
     fn check(&self) -> Result<(), String> {
@@ -138,11 +139,13 @@ impl RawBudget {
 
     /// The one kind that is there.
     fn kind(&self) -> Result<Kind, String> {
-        let window = |ratio| Kind::Window(WindowConfig {
-            ratio,
-            window: self.window.unwrap_or(USUAL_WINDOW),
-            min_per_second: self.min_per_second.unwrap_or(0.0),
-        });
+        let window = |ratio| {
+            Kind::Window(WindowConfig {
+                ratio,
+                window: self.window.unwrap_or(USUAL_WINDOW),
+                min_per_second: self.min_per_second.unwrap_or(0.0),
+            })
+        };
         let all = [
             ("ratio", self.ratio.map(window)),
             ("bucket", self.bucket.clone().map(Kind::Bucket)),

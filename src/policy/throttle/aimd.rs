@@ -130,7 +130,15 @@ mod tests {
 
     fn config() -> AimdConfig {
         let slow_after = Span::from_millis(500);
-        AimdConfig { slow_after, increase: 1.0, decrease: half(), min: 0.25, max: 100.0, start: Some(10.0), tier: SharedBy::Client }
+        AimdConfig {
+            slow_after,
+            increase: 1.0,
+            decrease: half(),
+            min: 0.25,
+            max: 100.0,
+            start: Some(10.0),
+            tier: SharedBy::Client,
+        }
     }
 
     fn at(millis: u64) -> Timestamp {
