@@ -98,6 +98,7 @@ fn signs(made: &Made) -> BTreeSet<String> {
         Event::Finished { outcome, .. } => Some(format!("{outcome:?}").to_lowercase()),
         Event::Sent { retry: true, .. } => Some("retry".into()),
         Event::BudgetRefused { .. } => Some("budget".into()),
+        Event::Acted { .. } => Some("acted".into()),
         Event::LateStart { .. } => Some("late".into()),
         Event::Offered { .. } | Event::Sent { .. } => None,
     };
