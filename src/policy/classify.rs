@@ -16,6 +16,8 @@ pub enum RetryOn {
     Malformed,
     /// A good status, but a failed check.
     Unexpected,
+    /// Refused by the client itself: its breaker or its throttle.
+    Refused,
     /// One status.
     Status(u16),
     /// A class of statuses by its first digit.
@@ -35,7 +37,8 @@ impl RetryOn {
             | (Self::Reset, AttemptOutcome::Reset)
             | (Self::Timeout, AttemptOutcome::Timeout)
             | (Self::Malformed, AttemptOutcome::Malformed)
-            | (Self::Unexpected, AttemptOutcome::Unexpected) => true,
+            | (Self::Unexpected, AttemptOutcome::Unexpected)
+            | (Self::Refused, AttemptOutcome::Refused) => true,
             (Self::Status(code), AttemptOutcome::Status(got)) => code == got,
             (Self::StatusClass(class), AttemptOutcome::Status(got)) => got / 100 == u16::from(class),
             _ => false,
@@ -45,7 +48,7 @@ impl RetryOn {
     fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "`{text}` is nothing to retry on: expected connect, reset, timeout, malformed, unexpected, a status such as 429, or a class such as 5xx"
+                "`{text}` is nothing to retry on: expected connect, reset, timeout, malformed, unexpected, refused, a status such as 429, or a class such as 5xx"
             )
         };
         match text {
@@ -54,6 +57,7 @@ impl RetryOn {
             "timeout" => return Ok(Self::Timeout),
             "malformed" => return Ok(Self::Malformed),
             "unexpected" => return Ok(Self::Unexpected),
+            "refused" => return Ok(Self::Refused),
             _ => {}
         }
         if let Some(digit) = text.strip_suffix("xx") {
@@ -78,7 +82,7 @@ impl Read for RetryOn {
             Shape::Integer { min: 100, max: 599 },
             Shape::Text {
                 what: "an outcome",
-                pattern: "^(connect|reset|timeout|malformed|unexpected|[1-5]xx|[1-5][0-9][0-9])$",
+                pattern: "^(connect|reset|timeout|malformed|unexpected|refused|[1-5]xx|[1-5][0-9][0-9])$",
                 examples: &["timeout", "429", "5xx"],
             },
         ])

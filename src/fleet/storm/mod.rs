@@ -2,6 +2,7 @@
 
 mod books;
 mod cases;
+mod guarded;
 
 use super::config::{Always, CatchUp};
 use super::*;
@@ -12,19 +13,19 @@ use crate::pace::Pacer;
 use crate::policy::backoff::{Exponential, Fixed, Jitter, exponential::Clamp, jitter::Plain};
 use crate::policy::budget::{BudgetConfig, Kind, Tier, WhenSpent, WindowConfig};
 use crate::policy::hint::{Honor, Spread};
-use crate::policy::{Attempts, Backoff, Budget, Policy, RetryAfter, classify};
+use crate::policy::{Attempts, Backoff, Budget, Hint, Policy, RetryAfter};
 use crate::rng::{Key, Purpose};
 use crate::time::{Rate, Share, Span, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What the wire does with an attempt: after which time it answers how, with which hint; nothing means silence.
-type Script<'a> = &'a dyn Fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Option<Span>)>;
+type Script<'a> = &'a dyn Fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Hint)>;
 
 #[derive(Clone, Copy)]
 enum Happening {
     Wake(Token),
-    Answer { connection: u32, serial: u64, outcome: AttemptOutcome, hint: Option<Span> },
+    Answer { connection: u32, serial: u64, outcome: AttemptOutcome, hint: Hint },
 }
 
 /// An engine without time or sockets. It panics where the machine breaks its promises.
@@ -151,7 +152,8 @@ struct Story {
     offered: bool,
     sent: u32,
     ended: u32,
-    in_flight: bool,
+    in_flight: u32,
+    refused: bool,
     finished: Option<OperationOutcome>,
 }
 
@@ -166,14 +168,15 @@ fn check_books(wire: &Wire, policy: &Policy) {
             }
             Event::Sent { operation, attempt, retry, .. } => {
                 let story = stories.get_mut(&operation).expect("offered before sent");
-                assert!(story.finished.is_none() && !story.in_flight);
+                assert!(story.finished.is_none() && (story.in_flight == 0 || policy.hedge.is_some()));
                 assert_eq!((attempt, retry), (story.sent + 1, attempt > 1));
-                (story.sent, story.in_flight) = (attempt, true);
+                (story.sent, story.in_flight) = (attempt, story.in_flight + 1);
             }
             Event::Ended { operation, attempt, sent, at, .. } => {
                 let story = stories.get_mut(&operation).expect("offered before ended");
-                assert!(story.in_flight && attempt == story.sent && sent <= at);
-                (story.ended, story.in_flight) = (attempt, false);
+                assert!(story.in_flight > 0 && attempt <= story.sent && sent <= at);
+                assert!(attempt == story.sent || policy.hedge.is_some());
+                (story.ended, story.in_flight) = (story.ended + 1, story.in_flight - 1);
             }
             Event::Finished { operation, outcome, attempts, last, offered, at } => {
                 let story = stories.get_mut(&operation).expect("offered before finished");
@@ -182,12 +185,17 @@ fn check_books(wire: &Wire, policy: &Policy) {
                 assert!(offered <= at);
                 let cut_short = outcome == OperationOutcome::Unresolved;
                 assert!(story.ended == story.sent || cut_short);
-                assert_eq!(last.is_some(), story.ended > 0, "{outcome:?}");
+                assert!(last.is_some() == (story.ended > 0 || story.refused) || policy.hedge.is_some(), "{outcome:?}");
                 assert!(policy.attempts.allow(attempts.saturating_sub(1)), "{attempts} attempts");
                 let never_sent = matches!(outcome, OperationOutcome::Refused | OperationOutcome::Dropped);
                 assert!(!never_sent || attempts == 0);
                 let deadline = policy.deadline.map_or(Timestamp::NEVER, |d| (offered + d).round_up(GRAIN));
                 assert!(at <= deadline + wire.lateness, "held past its deadline");
+            }
+            Event::Throttled { operation, .. } => {
+                let story = stories.get_mut(&operation).expect("offered before refused");
+                assert!(story.finished.is_none() && story.in_flight == 0);
+                story.refused = true;
             }
             Event::LateStart { .. } | Event::BudgetRefused { .. } | Event::Acted { .. } => {}
         }
@@ -210,16 +218,7 @@ fn at(n: u64) -> Timestamp {
 }
 
 fn policy() -> Policy {
-    Policy {
-        attempts: Attempts::Limited(4),
-        timeout: Span::from_secs(1),
-        deadline: None,
-        max_elapsed: None,
-        retry_on: classify::default_classes(),
-        backoff: Backoff::none(),
-        retry_after: RetryAfter::ignore(),
-        budget: None,
-    }
+    Policy::new(Attempts::Limited(4), Span::from_secs(1))
 }
 
 fn exponential(base: u64, cap: u64, jitter: Jitter) -> Backoff {

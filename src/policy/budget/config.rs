@@ -22,7 +22,7 @@ keyword! {
     pub enum WhenSpent {
         /// It fails.
         give_up => GiveUp,
-        /// It waits where its client keeps what is to be sent, and begins a new pass.
+        /// Its retry waits, first come first served, until the budget has earned it.
         park => Park,
     }
 }

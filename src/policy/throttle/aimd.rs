@@ -8,12 +8,11 @@
 
 use super::{Admission, is_overload};
 use crate::event::AttemptOutcome;
-use crate::policy::breaker::SharedBy;
 use crate::record;
 use crate::time::{Share, Span, Timestamp};
 
 record! {
-    /// Bounds attempts at one time: more while answers are quick, less when they are slow or fail.
+    /// Bounds each client's attempts at one time: more while answers are quick, less when they are slow or fail.
     pub struct AimdConfig {
         /// An answer that took longer than this is slow.
         slow_after: Span,
@@ -27,8 +26,6 @@ record! {
         max: f64 = 1.0,
         /// The limit at first; `max` where nothing is said.
         start: Option<f64>,
-        /// Who shares it: `client` or `fleet`.
-        tier: SharedBy,
     } => AimdConfig::check
 }
 
@@ -36,8 +33,8 @@ fn half() -> Share {
     Share::new(0.5).expect("it lies within 0 and 1")
 }
 
-/// The largest limit: as many clients as a fleet may have.
-const MAX: f64 = 10_000_000.0;
+/// The largest limit: a client has as many connections.
+const MAX: f64 = 256.0;
 
 impl AimdConfig {
     fn check(&self) -> Result<(), String> {
@@ -130,15 +127,7 @@ mod tests {
 
     fn config() -> AimdConfig {
         let slow_after = Span::from_millis(500);
-        AimdConfig {
-            slow_after,
-            increase: 1.0,
-            decrease: half(),
-            min: 0.25,
-            max: 100.0,
-            start: Some(10.0),
-            tier: SharedBy::Client,
-        }
+        AimdConfig { slow_after, increase: 1.0, decrease: half(), min: 0.25, max: 100.0, start: Some(10.0) }
     }
 
     fn at(millis: u64) -> Timestamp {

@@ -35,7 +35,15 @@ impl ThrottleConfig {
         match self {
             Self::Sre(sre) => sre.tier,
             Self::Adaptive(adaptive) => adaptive.tier,
-            Self::Aimd(aimd) => aimd.tier,
+            Self::Aimd(_) => SharedBy::Client,
+        }
+    }
+
+    /// The most attempts that it ever lets one client have on the wire at once.
+    pub fn most_at_once(&self) -> u32 {
+        match self {
+            Self::Sre(_) | Self::Adaptive(_) => 1,
+            Self::Aimd(aimd) => aimd.max as u32,
         }
     }
 }
