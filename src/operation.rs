@@ -303,6 +303,7 @@ impl Operation {
         let failure = Failure { outcome, failed_attempt, previous, hint };
         let wait = terms.policy.wait(failure, Key { attempt: self.draws(outcome), ..terms.key });
         let wait = wait.map_err(|why| match why {
+            NoWait::Used if now >= deadline => End::Deadline,
             NoWait::Used => End::Attempts,
             NoWait::Stopped => End::Stopped,
         })?;
@@ -378,7 +379,7 @@ impl Terms<'_> {
 mod tests {
     use super::*;
     use crate::config::{At, Place};
-    use crate::policy::backoff::{Exponential, Fixed, Jitter, exponential::Clamp, jitter::Plain};
+    use crate::policy::backoff::{AfterLast, Exponential, Fixed, Jitter, Schedule, jitter::Plain};
     use crate::policy::budget::{BucketConfig, BudgetConfig, Kind, QuotaConfig, Tier, WhenSpent, WindowConfig};
     use crate::policy::hint::Honor;
     use crate::policy::{Attempts, Backoff, RetryAfter, RetryOn, Treatment, Treatments};
@@ -399,7 +400,7 @@ mod tests {
     }
 
     fn fixed(millis: u64) -> Backoff {
-        Backoff::Fixed(Fixed { delay: Span::from_millis(millis), jitter: Jitter::none() })
+        Backoff::Fixed(Fixed::new(Span::from_millis(millis)))
     }
 
     fn wait(millis: u64) -> Next {
@@ -432,6 +433,16 @@ mod tests {
         assert_eq!(next, [Next::Send, Next::Send, Next::Send, Next::Finished(End::Attempts)]);
         let p = Policy { attempts: Attempts::Limited(1), ..policy() };
         assert_eq!(drive(&terms(&p), AttemptOutcome::Reset, &[1]), [Next::Finished(End::Attempts)]);
+    }
+
+    #[test]
+    fn a_schedule_that_ends_ends_the_pass() {
+        let waits = vec![Span::ZERO, Span::from_millis(5)];
+        let (after_last, jitter) = (AfterLast::End, Jitter::none());
+        let backoff = Backoff::Schedule(Schedule { waits, after_last, jitter, floor: Span::ZERO });
+        let p = Policy { attempts: Attempts::Limited(9), backoff, ..policy() };
+        let next = drive(&terms(&p), AttemptOutcome::Reset, &[1, 2, 8]);
+        assert_eq!(next, [Next::Send, wait(7), Next::Finished(End::Attempts)]);
     }
 
     #[test]
@@ -539,14 +550,8 @@ mod tests {
 
     #[test]
     fn a_hint_raises_the_wait_and_does_not_feed_the_jitter() {
-        let decorrelated = Backoff::Exponential(Exponential {
-            base: Span::from_millis(10),
-            cap: None,
-            multiplier: 2.0,
-            jitter: Jitter::Decorrelated(Plain {}),
-            first_exponent: 0,
-            clamp: Clamp::BeforeJitter,
-        });
+        let jitter = Jitter::Decorrelated(Plain {});
+        let decorrelated = Backoff::Exponential(Exponential { jitter, ..Exponential::new(Span::from_millis(10)) });
         let honor = RetryAfter::Honor(Honor::plain());
         let p = Policy { backoff: decorrelated, retry_after: honor, ..policy() };
         let mut operation = Operation::new(at(0));

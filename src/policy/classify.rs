@@ -2,6 +2,7 @@
 
 use crate::config::{Node, Problems, Read, Shape, read_text};
 use crate::event::AttemptOutcome;
+use std::fmt;
 
 /// A class of outcomes that a policy retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +70,22 @@ impl RetryOn {
         match text.parse::<u16>() {
             Ok(code @ 100..=599) => Ok(Self::Status(code)),
             _ => Err(wrong()),
+        }
+    }
+}
+
+/// As a plan writes it.
+impl fmt::Display for RetryOn {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Connect => f.write_str("connect"),
+            Self::Reset => f.write_str("reset"),
+            Self::Timeout => f.write_str("timeout"),
+            Self::Malformed => f.write_str("malformed"),
+            Self::Unexpected => f.write_str("unexpected"),
+            Self::Refused => f.write_str("refused"),
+            Self::Status(code) => write!(f, "{code}"),
+            Self::StatusClass(class) => write!(f, "{class}xx"),
         }
     }
 }

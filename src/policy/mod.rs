@@ -130,7 +130,7 @@ impl Policy {
         let Failure { outcome, failed_attempt, previous, hint } = failure;
         let treatment = self.on.of(outcome);
         let shape = treatment.and_then(|treatment| treatment.backoff.as_ref()).unwrap_or(&self.backoff);
-        let backoff = shape.wait(WaitInput { failed_attempt, previous, draw: draw(Purpose::Backoff) });
+        let backoff = shape.wait(WaitInput { failed_attempt, previous, draw: draw(Purpose::Backoff) }).ok_or(NoWait::Used)?;
         if hint.is_none() {
             return Ok(Wait { backoff, total: backoff });
         }
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_class_can_have_a_treatment_of_its_own() {
-        let fixed = |secs| Backoff::Fixed(backoff::Fixed { delay: Span::from_secs(secs), jitter: backoff::Jitter::none() });
+        let fixed = |secs| Backoff::Fixed(backoff::Fixed::new(Span::from_secs(secs)));
         let of = |retry, backoff| Treatment { retry, backoff, retry_after: None, cost: None, lane: None };
         let on = Treatments::new(vec![
             (RetryOn::Status(429), of(true, Some(fixed(5)))),
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn draws_are_keyed_by_the_attempt() {
         let jitter = backoff::Jitter::Full(backoff::jitter::Plain {});
-        let backoff = Backoff::Fixed(backoff::Fixed { delay: Span::from_secs(1), jitter });
+        let backoff = Backoff::Fixed(backoff::Fixed { jitter, ..backoff::Fixed::new(Span::from_secs(1)) });
         let policy = Policy { backoff, ..Policy::new(Attempts::Limited(4), Span::from_secs(1)) };
         let failure = Failure { outcome: AttemptOutcome::Reset, failed_attempt: 1, previous: None, hint: Hint::NONE };
         let wait = |attempt| policy.wait(failure, Key { attempt, ..Key::default() });

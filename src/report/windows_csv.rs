@@ -136,7 +136,7 @@ mod tests {
         let names =
             ["success", "status_429", "status_404", "status_503", "status_302", "unexpected", "connect", "reset", "timeout"];
         let mut window = WindowResult::default();
-        for name in names.into_iter().chain(["malformed"]) {
+        for name in names.into_iter().chain(["malformed", "cancelled"]) {
             window.by_outcome.insert(name.into(), 1);
         }
         assert_eq!(outcomes(&window), [1; OUTCOMES]);

@@ -285,7 +285,8 @@ mod tests {
 
     #[test]
     fn the_limiter_refuses_first_and_with_its_own_words() {
-        let limiter = SlidingLog { limit: 1, window: MS(100), count_rejected: false, reject: 429, retry_after: Some(MS(3000)), hint: None };
+        let limiter =
+            SlidingLog { limit: 1, window: MS(100), count_rejected: false, reject: 429, retry_after: Some(MS(3000)), hint: None };
         let limited = ServiceConfig {
             limiter: Some(LimiterConfig::SlidingLog(limiter)),
             ..config(1, ServiceTime::Constant(MS(10)), 0, false)

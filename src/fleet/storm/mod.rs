@@ -10,7 +10,7 @@ use crate::config::{At, Place};
 use crate::event::{AttemptOutcome, Event, LateBy, OperationId, OperationOutcome};
 use crate::load::{Closed, Constant, Load, Poisson, Ramp, Trigger};
 use crate::pace::Pacer;
-use crate::policy::backoff::{Exponential, Fixed, Jitter, exponential::Clamp, jitter::Plain};
+use crate::policy::backoff::{Exponential, Fixed, Jitter, jitter::Plain};
 use crate::policy::budget::{BudgetConfig, Kind, Tier, WhenSpent, WindowConfig};
 use crate::policy::hint::{Honor, Spread};
 use crate::policy::{Attempts, Backoff, Budget, Hint, Policy, RetryAfter};
@@ -222,18 +222,11 @@ fn policy() -> Policy {
 }
 
 fn exponential(base: u64, cap: u64, jitter: Jitter) -> Backoff {
-    Backoff::Exponential(Exponential {
-        base: ms(base),
-        cap: Some(ms(cap)),
-        multiplier: 2.0,
-        jitter,
-        first_exponent: 0,
-        clamp: Clamp::BeforeJitter,
-    })
+    Backoff::Exponential(Exponential { cap: Some(ms(cap)), jitter, ..Exponential::new(ms(base)) })
 }
 
 fn fixed(delay: u64) -> Backoff {
-    Backoff::Fixed(Fixed { delay: ms(delay), jitter: Jitter::none() })
+    Backoff::Fixed(Fixed::new(ms(delay)))
 }
 
 fn budget(tier: Tier) -> Option<At<BudgetConfig>> {

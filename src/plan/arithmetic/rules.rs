@@ -3,8 +3,7 @@
 use super::{Offered, WorstAttempts, capacity, offered, offered_total, worst_attempts, worst_load};
 use crate::fault::Fault;
 use crate::plan::{Fleet, Plan};
-use crate::policy::backoff::exponential::Clamp;
-use crate::policy::backoff::{Backoff, Exponential, Jitter};
+use crate::policy::backoff::{Backoff, Clamp, Exponential, Jitter, WaitInput};
 use crate::policy::budget::Tier;
 use crate::policy::hint::{HintForm, Said};
 use crate::policy::{Policy, RetryAfter};
@@ -289,11 +288,12 @@ fn shape(fleet: &Fleet) -> Vec<Rule> {
 
 /// Without jitter, clients that fail together retry together.
 fn march(fleet: &Fleet) -> Vec<Rule> {
-    let wait = match &fleet.policy.backoff {
-        Backoff::Fixed(fixed) if matches!(fixed.jitter, Jitter::None(_)) && !fixed.delay.is_zero() => fixed.delay,
-        Backoff::Exponential(e) if matches!(e.jitter, Jitter::None(_)) => e.base,
-        _ => return Vec::new(),
-    };
+    let backoff = &fleet.policy.backoff;
+    if !matches!(backoff.jitter(), Jitter::None(_)) {
+        return Vec::new();
+    }
+    let waits = (1..=2).filter_map(|failed_attempt| backoff.wait(WaitInput { failed_attempt, previous: None, draw: 0.5 }));
+    let Some(wait) = waits.into_iter().find(|wait| !wait.is_zero()) else { return Vec::new() };
     let sentence = format!(
         "`{}` has no jitter: clients that fail together come back together, first after {wait}, and stay in step",
         fleet.name

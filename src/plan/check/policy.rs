@@ -31,46 +31,76 @@ pub(super) fn check(policy: &Policy, path: &[&str], cx: &mut Context) {
         }
     }
     let never = policy.attempts == Attempts::Limited(1);
-    for key in ["backoff", "budget", "retry_on"] {
+    for key in ["backoff", "budget", "retry_on", "on", "hedge"] {
         if never && cx.root.place_of(&[path, &[key]].concat()) != cx.root.place_of(path) {
             let place = at(cx, &[key]);
             cx.warn(place, format!("`attempts: 1` never retries: `{key}` does nothing"), "raise `attempts`, or remove it");
         }
     }
-    if policy.retry_on.is_empty() && !never {
+    if policy.retry_on.is_empty() && policy.on.iter().all(|(_, treatment)| !treatment.retry) && !never {
         let place = at(cx, &["retry_on"]);
         cx.warn(place, "nothing is retried: `retry_on` is empty", "write `attempts: 1` to say so, or name what is retried");
     }
     backoff(&policy.backoff, &[path, &["backoff"]].concat(), cx);
+    for (class, treatment) in policy.on.iter() {
+        if let Some(own) = &treatment.backoff {
+            backoff(own, &[path, &["on", &class.to_string(), "backoff"]].concat(), cx);
+        }
+    }
     if let Some(budget) = &policy.budget {
         budget_numbers(budget, &[path, &["budget"]].concat(), cx);
     }
 }
 
 fn backoff(backoff: &Backoff, path: &[&str], cx: &mut Context) {
-    match backoff {
-        Backoff::None(_) => {}
-        Backoff::Fixed(fixed) => jitter(&fixed.jitter, fixed.delay, &[path, &["fixed"]].concat(), cx),
-        Backoff::Exponential(exponential) => {
-            let path = [path, &["exponential"]].concat();
-            exponential_numbers(exponential, &path, cx);
-            jitter(&exponential.jitter, exponential.base, &path, cx);
+    let path = [path, &[backoff.key()]].concat();
+    let (base, cap, floor) = match backoff {
+        Backoff::None(_) => return,
+        Backoff::Fixed(fixed) => (fixed.delay, None, fixed.floor),
+        Backoff::Schedule(schedule) => (schedule.waits.iter().copied().max().unwrap_or_default(), None, schedule.floor),
+        Backoff::Linear(l) => (l.base, l.cap, l.floor),
+        Backoff::Fibonacci(f) => (f.base, f.cap, f.floor),
+        Backoff::Exponential(e) => {
+            growth(e, &path, cx);
+            (e.base, e.cap, e.floor)
+        }
+    };
+    bounds(backoff, (base, cap, floor), &path, cx);
+    jitter(backoff.jitter(), base, &path, cx);
+}
+
+/// The first wait, the longest and the shortest must make sense together.
+fn bounds(backoff: &Backoff, (base, cap, floor): (Span, Option<Span>, Span), path: &[&str], cx: &mut Context) {
+    let at = |cx: &Context, key: &str| cx.at(&[path, &[key]].concat());
+    let first = match backoff {
+        Backoff::Schedule(_) => "waits",
+        Backoff::Fixed(_) => "delay",
+        _ => "base",
+    };
+    if base.is_zero() && first == "base" {
+        let place = at(cx, "base");
+        cx.error(place, "a base of nothing never grows", "write `backoff: none` to retry at once, or such as `base: 200ms`");
+    }
+    if let Some(cap) = cap.filter(|cap| *cap < base) {
+        let place = at(cx, "cap");
+        cx.error(place, format!("the cap of {cap} is shorter than the base of {base}"), "swap them, or raise the cap");
+    }
+    if let Some(cap) = cap.filter(|cap| *cap < floor) {
+        let place = at(cx, "floor");
+        cx.error(place, format!("the floor of {floor} is above the cap of {cap}"), "swap them, or use `fixed` for a steady wait");
+    }
+    for (key, wait) in [(first, base), ("cap", cap.unwrap_or_default()), ("floor", floor)] {
+        if wait > MAX_LENGTH {
+            let place = at(cx, key);
+            let hint = if key == "cap" { "leave `cap` out for no cap" } else { "no run is longer" };
+            cx.error(place, format!("a wait longer than {MAX_LENGTH}"), hint);
+            return;
         }
     }
 }
 
-fn exponential_numbers(e: &Exponential, path: &[&str], cx: &mut Context) {
+fn growth(e: &Exponential, path: &[&str], cx: &mut Context) {
     let at = |cx: &Context, key: &str| cx.at(&[path, &[key]].concat());
-    if e.base.is_zero() {
-        let place = at(cx, "base");
-        cx.error(place, "a base of nothing never grows", "write `backoff: none` to retry at once, or such as `base: 200ms`");
-    }
-    if let Some(cap) = e.cap
-        && cap < e.base
-    {
-        let place = at(cx, "cap");
-        cx.error(place, format!("the cap of {cap} is shorter than the base of {}", e.base), "swap them, or raise the cap");
-    }
     if !(1.0..=1000.0).contains(&e.multiplier) {
         let place = at(cx, "multiplier");
         cx.error(place, format!("a multiplier of {}: expected 1 to 1000", e.multiplier), "2 doubles the wait each time");
@@ -78,10 +108,6 @@ fn exponential_numbers(e: &Exponential, path: &[&str], cx: &mut Context) {
     if e.first_exponent > 64 {
         let place = at(cx, "first_exponent");
         cx.error(place, format!("a first exponent of {}: expected 0 to 64", e.first_exponent), "0 makes the first wait the base");
-    }
-    if e.base > MAX_LENGTH || e.cap.is_some_and(|cap| cap > MAX_LENGTH) {
-        let place = at(cx, if e.base > MAX_LENGTH { "base" } else { "cap" });
-        cx.error(place, format!("a wait longer than {MAX_LENGTH}"), "leave `cap` out for no cap");
     }
 }
 
