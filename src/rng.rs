@@ -28,6 +28,10 @@ pub enum Purpose {
     IdempotencyKey = 8,
     /// What the network does to an attempt on its way.
     Network = 9,
+    /// What a poor link does to an attempt.
+    Link = 20,
+    /// Which kind of operation a client's next one is, and which object it is about.
+    Kind = 21,
 }
 
 /// The key of a stream of draws.

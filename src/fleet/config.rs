@@ -1,5 +1,6 @@
 //! What a plan says of a fleet, but for its policy, which the plan resolves by name.
 
+use super::{LinkConfig, Regions};
 use crate::load::Load;
 use crate::time::Span;
 use crate::{choice, keyword, record};
@@ -66,6 +67,10 @@ record! {
         priority: Option<String>,
         /// When the idempotency key is made.
         idempotency_key: IdempotencyKey = IdempotencyKey::Enqueue,
+        /// Where the clients are: regions by name, with the share of the clients in each. Faults can name them.
+        regions: Regions = Regions::default(),
+        /// A poor link, of all clients or a share of them.
+        link: Option<LinkConfig>,
     } => |f: &FleetConfig| match (f.clients, f.outbox) {
         (0, _) => Err("`clients` must be 1 or more".to_string()),
         (_, 0) => Err("`outbox` must be 1 or more: an operation on the wire is in it too".to_string()),

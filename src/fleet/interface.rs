@@ -93,6 +93,8 @@ pub struct Send {
     pub idempotency_key: u128,
     /// The operation's intended start.
     pub enqueued_at: Timestamp,
+    /// How long the engine holds it before it goes on the wire: what it takes on a poor link, there and back.
+    pub delay: Span,
 }
 
 /// Where a machine writes to. The caller drains and reuses it, so that the hot path allocates nothing.

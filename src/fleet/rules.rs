@@ -3,6 +3,7 @@
 
 use super::config::{IdempotencyKey, LateStarts};
 use super::interface::{Send, Setup};
+use super::link::Link;
 use super::route::Routes;
 use super::slab::{Entry, Held};
 use crate::config::At;
@@ -34,6 +35,7 @@ pub(super) struct Rules {
     grain: Span,
     end: Timestamp,
     routes: Routes,
+    link: Option<Link>,
     shared_budget: Option<Arc<Budget>>,
     budgets: Vec<Budget>,
 }
@@ -61,6 +63,7 @@ impl Rules {
             grain,
             end,
             routes: Routes::new(&route_weights),
+            link: config.link.map(|link| Link::new(link, config.connections, config.clients, clients)),
             shared_budget,
             budgets,
         }
@@ -160,6 +163,7 @@ impl Rules {
             timeout_at: attempt.timeout_at,
             idempotency_key: u128::from(draws.bits()) << 64 | u128::from(draws.bits()),
             enqueued_at: entry.operation.intended(),
+            delay: self.link.as_ref().map_or(Span::ZERO, |link| link.delay(client, self.key(client, number, attempt.number))),
         }
     }
 

@@ -32,10 +32,18 @@ pub struct FleetWires {
     pub fleet: u16,
     /// The clients of this shard, by their numbers over all shards.
     pub clients: Range<u32>,
-    /// Where they connect: the fleet's listener at the proxy.
-    pub addr: SocketAddr,
+    /// Where they connect, by region: the listeners of the fleet at the proxy.
+    pub doors: Vec<Door>,
+    /// By client, its region.
+    pub region_of: Box<dyn Fn(u32) -> u16>,
     /// How long a connection lives.
     pub connections: Connections,
+}
+
+/// Where clients connect.
+pub struct Door {
+    /// The proxy's listener.
+    pub addr: SocketAddr,
     /// Told of each connect that the kernel refused: the proxy's listener is closed then, and cannot count it.
     pub on_refused: Box<dyn Fn()>,
 }
@@ -83,19 +91,24 @@ impl Transport {
         let completions = Rc::new(Completions::default());
         let counts = Rc::new(Cell::new(WireCounts::default()));
         let wires = fleets.into_iter().map(|fleet| {
-            let wire = Rc::new(Wire {
-                fleet: fleet.fleet,
-                addr: fleet.addr,
-                connections: fleet.connections,
+            let FleetWires { fleet, clients, doors, region_of, connections } = fleet;
+            let wire = |door: Door| Wire {
+                fleet,
+                door,
+                connections,
                 requests: requests.clone(),
                 clock: clock.clone(),
                 completions: completions.clone(),
                 counts: counts.clone(),
-                on_refused: fleet.on_refused,
-            });
-            let slots: Vec<Rc<Slot>> = fleet.clients.clone().map(|client| Rc::new(Slot::new(client))).collect();
-            let tasks = slots.iter().map(|slot| tokio::task::spawn_local(client::run(wire.clone(), slot.clone()))).collect();
-            Wires { first: fleet.clients.start, slots, tasks }
+            };
+            let by_region: Vec<Rc<Wire>> = doors.into_iter().map(|door| Rc::new(wire(door))).collect();
+            let slots: Vec<Rc<Slot>> = clients.clone().map(|client| Rc::new(Slot::new(client))).collect();
+            let start = |(client, slot): (u32, &Rc<Slot>)| {
+                let wire = by_region[usize::from(region_of(client))].clone();
+                tokio::task::spawn_local(client::run(wire, slot.clone()))
+            };
+            let tasks = clients.clone().zip(&slots).map(start).collect();
+            Wires { first: clients.start, slots, tasks }
         });
         Self { fleets: wires.collect(), completions: completions.clone(), counts, serial: Cell::new(0) }
     }

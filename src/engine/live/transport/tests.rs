@@ -96,6 +96,8 @@ pub fn plan(success: Success, connections: Connections) -> Plan {
         outbox: 10,
         priority: Some("u=1".into()),
         idempotency_key: crate::fleet::IdempotencyKey::Enqueue,
+        regions: crate::fleet::Regions::default(),
+        link: None,
     };
     let policy = Policy {
         attempts: Attempts::Limited(1),
@@ -151,6 +153,7 @@ fn attempt(client: u32, attempt: u32) -> Send {
         timeout_at: Timestamp::NEVER,
         idempotency_key: 0xabc,
         enqueued_at: Timestamp(5_000_000),
+        delay: Span::ZERO,
     }
 }
 
@@ -159,7 +162,13 @@ fn transport(addr: SocketAddr, success: Success, connections: Connections) -> Tr
     requests.start_at(1_000);
     let clock: Arc<dyn Clock> = LiveClock::starting_now();
     Transport::new(
-        vec![FleetWires { fleet: 0, clients: 0..4, addr, connections, on_refused: Box::new(|| {}) }],
+        vec![FleetWires {
+            fleet: 0,
+            clients: 0..4,
+            doors: vec![Door { addr, on_refused: Box::new(|| {}) }],
+            region_of: Box::new(|_| 0),
+            connections,
+        }],
         &requests,
         &clock,
     )

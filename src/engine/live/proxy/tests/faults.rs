@@ -263,7 +263,7 @@ fn a_shard_that_nobody_serves_any_more_closes_everything() {
         let target = Target::start().await;
         let setup = ProxySetup {
             timeline: Timeline::new(vec![], 7),
-            fleets: 1,
+            origins: vec![0.into()],
             shards: 1,
             upstream: target.upstream(),
             clock: LiveClock::starting_now(),
