@@ -51,12 +51,7 @@ impl Active {
 
     /// What the steps that act here, and did not in `before`, do to a live connection as they begin; with the step
     /// that does it. `in_flight` is the request on the connection, if there is one.
-    pub fn onset(
-        &self,
-        before: &Active,
-        origin: impl Into<Origin>,
-        in_flight: Option<&Request>,
-    ) -> Option<(usize, Strike)> {
+    pub fn onset(&self, before: &Active, origin: impl Into<Origin>, in_flight: Option<&Request>) -> Option<(usize, Strike)> {
         self.striking(origin.into()).filter(|&step| !before.contains(step)).find_map(|step| {
             let dice = in_flight.map(|request| request.dice(self.shared.seed, step));
             self.shared.steps[step].fault.onset(dice).map(|strike| (step, strike))

@@ -74,7 +74,8 @@ impl Foreground {
             (None, 0) => {
                 let dead = self.within.as_secs_f64();
                 let in_dead_time = draws.unit() * (dead + pause) < dead;
-                let waits = if in_dead_time { dead * draws.unit() + pause * draws.exponential() } else { pause * draws.exponential() };
+                let waits =
+                    if in_dead_time { dead * draws.unit() + pause * draws.exponential() } else { pause * draws.exponential() };
                 Next::At(Timestamp::ZERO + Span::from_secs_f64(waits))
             }
             _ => Next::At(self.began(crowd, step) + self.within + Span::from_secs_f64(pause * draws.exponential())),
@@ -149,7 +150,8 @@ mod tests {
 
     #[test]
     fn a_session_fills_its_time_and_none_overlaps_the_next() {
-        let of_one: Vec<f64> = seconds(&shape(), 3, 20_000).iter().filter(|(_, client)| *client == 1).map(|(at, _)| *at).collect();
+        let of_one: Vec<f64> =
+            seconds(&shape(), 3, 20_000).iter().filter(|(_, client)| *client == 1).map(|(at, _)| *at).collect();
         let sessions: Vec<&[f64]> = of_one.chunks_exact(4).collect();
         assert!((850..1_150).contains(&sessions.len()), "{}", sessions.len());
         for (one, next) in sessions.iter().zip(&sessions[1..]) {

@@ -122,8 +122,7 @@ fn settings(name: &str, fleet: &RawFleet, length: Option<Span>, cx: &mut Context
 /// Region names, and a link that leaves its clients time for an answer.
 fn link(name: &str, fleet: &RawFleet, cx: &mut Context) {
     let config = &fleet.config;
-    for region in config.regions.names() {
-        let place = cx.at(&["fleets", name, "regions", region]);
+    for (region, place) in config.regions.places() {
         names::check("a region", region, place, cx);
     }
     let Some(link) = &config.link else { return };

@@ -52,9 +52,8 @@ pub(super) fn regions(
         if !names.contains(&value.as_str()) {
             names::unknown("region of those fleets", value, *place, &names, cx);
         }
-        let of = |(number, fleet): &(u16, &Fleet)| {
-            fleet.config.regions.number(value).map(|region| Origin { fleet: *number, region })
-        };
+        let of =
+            |(number, fleet): &(u16, &Fleet)| fleet.config.regions.number(value).map(|region| Origin { fleet: *number, region });
         origins.extend(scope.iter().filter_map(of));
     }
     origins.sort_unstable();

@@ -4,8 +4,8 @@ use super::target::whole_seconds;
 use super::{Context, MAX_LENGTH, names, scope};
 use crate::config::{At, Place};
 use crate::fault::{Fault, Step};
-use crate::plan::{Fleet, RawPlan};
 use crate::plan::raw::RawStep;
+use crate::plan::{Fleet, RawPlan};
 use crate::time::{Share, Span, Timestamp};
 
 /// Words that a gate's `during` gives a meaning.

@@ -84,7 +84,8 @@ impl Proxy {
     pub fn bind(setup: ProxySetup) -> Result<Self, ProxyError> {
         let ProxySetup { timeline, origins, shards, upstream, clock } = setup;
         let (backlog, backlog_notice) = listen::backlog();
-        let ports: Vec<_> = origins.iter().map(|_| listen::Port::reserve()).collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
+        let ports: Vec<_> =
+            origins.iter().map(|_| listen::Port::reserve()).collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
         let listeners = || ports.iter().map(|port| listen::open(port.addr, backlog)).collect::<Result<_, _>>();
         let waiting: Vec<_> = (0..shards).map(|_| listeners()).collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
         let nothing = timeline.nothing();

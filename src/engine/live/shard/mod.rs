@@ -187,7 +187,7 @@ fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
         };
         FleetWires {
             fleet: number,
-            clients: share_of(fleet.config.clients, setup.index, setup.shards),
+            numbers: share_of(fleet.config.clients, setup.index, setup.shards),
             doors: (0..fleet.config.regions.count()).map(door).collect(),
             region_of: Box::new(fleet.config.regions.of(fleet.config.clients)),
             connections: fleet.config.connections,

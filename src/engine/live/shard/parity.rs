@@ -98,6 +98,7 @@ fn signs(made: &Made) -> BTreeSet<String> {
         Event::Finished { outcome, .. } => Some(format!("{outcome:?}").to_lowercase()),
         Event::Sent { retry: true, .. } => Some("retry".into()),
         Event::BudgetRefused { .. } => Some("budget".into()),
+        Event::Acted { .. } => Some("acted".into()),
         Event::LateStart { .. } => Some("late".into()),
         Event::Offered { .. } | Event::Sent { .. } => None,
     };
@@ -271,6 +272,37 @@ timeline:
   - { at: 2s, for: 1s, name: third, fault: { reset: {} } }
 length: 3s",
         "success 500 503 timeout reset retry failed",
+    );
+}
+
+/// Devices: regions, poor links, and every way to come back.
+#[test]
+fn regions_poor_links_and_the_ways_that_devices_come() {
+    check(
+        "target: { service: { servers: 4, service_time: 10ms } }
+network: { latency: 2ms, connect: 5ms }
+policies: { p: { attempts: unlimited, timeout: 400ms, backoff: { exponential: { base: 50ms, cap: 1s, jitter: full } } } }
+fleets:
+  app:
+    clients: 40
+    policy: p
+    load: { day_curve: { points: [{ at: 0s, rate: 20/s }, { at: 2s, rate: 60/s }] } }
+    regions: { eu: 40%, us: 60% }
+    link: { latency: { uniform: { from: 5ms, to: 60ms } }, loss: 10%, share: 50% }
+  people:
+    clients: 20
+    policy: p
+    load: { foreground: { each: 0.3/s, operations: 3, within: 500ms, first: { at: 200ms, spread: 1s } } }
+    connections: per_attempt
+    regions: { us: 50%, eu: 50% }
+    link: { latency: 20ms }
+  back: { clients: 20, policy: p, load: { on_reconnect: { after: cut, spread: 300ms } }, regions: { eu: 50%, us: 50% } }
+  timed: { clients: 10, policy: p, load: { schedule: { every: 700ms, spread: 100ms } } }
+timeline:
+  - { at: 1s, for: 700ms, name: cut, fault: { refuse: {} }, fleets: [app, people, back], regions: [eu] }
+  - { at: 2200ms, for: 400ms, name: rst, fault: { reset: {} }, regions: [us] }
+length: 3s",
+        "success connect reset timeout retry",
     );
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::config::{At, Place, Table};
 use crate::engine::live::clock::LiveClock;
 use crate::event::OperationId;
-use crate::fleet::FleetConfig;
+use crate::fleet::{FleetConfig, NO_DESTINATION};
 use crate::load::{Closed, Load};
 use crate::plan::{Fleet, Plan, StatusSet, Success, TargetConfig, TargetUrl};
 use crate::policy::{Attempts, Backoff, Policy, RetryAfter};
@@ -144,10 +144,11 @@ fn any_2xx() -> Success {
     Success { status: vec![StatusSet::Class(2)], body_contains: None, within: None }
 }
 
-fn attempt(client: u32, attempt: u32) -> Send {
+fn attempt(connection: u32, attempt: u32) -> Send {
     Send {
-        client,
-        operation: OperationId { fleet: 0, client, number: 7 },
+        connection,
+        operation: OperationId { fleet: 0, client: connection, number: 7 },
+        destination: NO_DESTINATION,
         attempt,
         route: 0,
         timeout_at: Timestamp::NEVER,
@@ -164,7 +165,7 @@ fn transport(addr: SocketAddr, success: Success, connections: Connections) -> Tr
     Transport::new(
         vec![FleetWires {
             fleet: 0,
-            clients: 0..4,
+            numbers: 0..4,
             doors: vec![Door { addr, on_refused: Box::new(|| {}) }],
             region_of: Box::new(|_| 0),
             connections,
@@ -241,7 +242,7 @@ fn every_kind_of_peer_has_its_outcome() {
             let transport = transport(addr, success, Connections::KeepAlive);
             transport.send(attempt(2, 1));
             let got = completion(&transport).await;
-            assert_eq!((got.fleet, got.client, got.outcome), (0, 2, outcome), "{:?}", seen.requests.borrow());
+            assert_eq!((got.fleet, got.connection, got.outcome), (0, 2, outcome), "{:?}", seen.requests.borrow());
             assert_eq!(seen.requests.borrow().len(), 1, "nothing is sent twice");
         });
     }
@@ -336,6 +337,26 @@ fn a_cancelled_attempt_closes_its_connection_and_is_not_heard_of_again() {
             assert!(transport.next().is_none());
         });
     }
+}
+
+/// A poor link: the attempt is held that long, its time counts from the send, and what is given up meanwhile is never sent.
+#[test]
+fn what_a_link_holds_is_late_and_can_still_be_given_up() {
+    local(|| async {
+        let (addr, seen) = peer(Peer::Answers(OK)).await;
+        let within = Success { within: Some(Span::from_millis(40)), ..any_2xx() };
+        let transport = transport(addr, within, Connections::KeepAlive);
+        transport.send(attempt(2, 1));
+        assert_eq!(completion(&transport).await.outcome, AttemptOutcome::Success);
+        transport.send(Send { delay: Span::from_millis(40), ..attempt(2, 2) });
+        assert_eq!(completion(&transport).await.outcome, AttemptOutcome::Unexpected, "an answer after its time");
+        transport.send(Send { delay: Span::from_secs(3600), ..attempt(2, 3) });
+        tokio::task::yield_now().await;
+        transport.cancel(0, 2);
+        transport.send(attempt(2, 4));
+        assert_eq!(completion(&transport).await.outcome, AttemptOutcome::Success);
+        assert_eq!(seen.requests.borrow().len(), 3, "the third was never sent");
+    });
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Each fault on new, idle and busy connections, and what is left of it when it has ended.
 
 use super::*;
-use crate::fault::{Request, Step};
+use crate::fault::{Origin, Request, Step};
 use crate::time::Span;
 
 #[test]
@@ -228,6 +228,27 @@ fn rate_limit_refuses_what_is_too_much_with_a_hint() {
         let (head, _) = client.read_response().await.expect("an answer");
         assert!(head.starts_with("HTTP/1.1 429 ") && head.contains("\r\nretry-after: 2\r\n"), "{head}");
         assert_eq!((target.requests(), bed.proxy.touched(0)), (1, 1));
+    });
+}
+
+#[test]
+fn a_fault_for_one_region_leaves_the_other_alone() {
+    run(async || {
+        let target = Target::start().await;
+        let [eu, us] = [Origin { fleet: 0, region: 0 }, Origin { fleet: 0, region: 1 }];
+        let step = Step { regions: Some(vec![us]), ..step("out", 1, 2, fault("refuse")) };
+        let bed = Bed::of(Timeline::new(vec![step], 7), vec![eu, us], target.upstream());
+        let mut spared = Client(TcpStream::connect(bed.proxy.addr(eu)).await.expect("it listens"));
+        let mut struck = Client(TcpStream::connect(bed.proxy.addr(us)).await.expect("it listens"));
+        assert_eq!((spared.get("/").await, struck.get("/").await), ("200 /".into(), "200 /".into()));
+        bed.on(0);
+        assert!(bed.proxy.settled(SOON).await);
+        assert!(struck.is_reset().await);
+        assert!(TcpStream::connect(bed.proxy.addr(us)).await.is_err());
+        assert_eq!(spared.get("/").await, "200 /");
+        bed.proxy.refused(eu);
+        bed.proxy.refused(us);
+        assert_eq!(bed.proxy.touched(0), 2, "the connection, and the connect that was told of");
     });
 }
 

@@ -53,8 +53,11 @@ impl Bed {
     }
 
     fn with(timeline: Timeline, fleets: u16, upstream: Upstream) -> Self {
+        Self::of(timeline, (0..fleets).map(Origin::from).collect(), upstream)
+    }
+
+    fn of(timeline: Timeline, origins: Vec<Origin>, upstream: Upstream) -> Self {
         let clock = LiveClock::starting_now();
-        let origins = (0..fleets).map(Origin::from).collect();
         let setup = ProxySetup { timeline: timeline.clone(), origins, shards: 1, upstream, clock: clock.clone() };
         let proxy = Arc::new(Proxy::bind(setup).expect("ports"));
         tokio::task::spawn_local(proxy.clone().serve(0));
