@@ -30,11 +30,6 @@ impl Client {
     pub(super) const fn is_sending(&self) -> bool {
         self.on_wire != NONE
     }
-
-    /// Whether an operation that becomes ready now has to wait for others of this client.
-    pub(super) const fn is_busy(&self) -> bool {
-        self.is_sending() || !self.outbox.is_empty()
-    }
 }
 
 #[cfg(test)]

@@ -11,11 +11,16 @@
 //! Memory: an operation takes 84 bytes while it lives and a client 40; nothing is allocated once both have
 //! reached their peak.
 
+mod outbox;
+
 use super::ceiling::{Admission, Ceiling};
 use super::client::Client;
 use super::interface::{Command, Gauges, Output, Reason, Setup, Token};
+use super::ranks::Ranks;
+use super::restraint::Restraint;
 use super::rules::Rules;
 use super::slab::{Held, NONE, Place, Slab};
+use super::{FleetConfig, WhenFull};
 use crate::event::{AttemptOutcome, Event, LateBy, OperationOutcome};
 use crate::operation::{End, Next, Operation};
 use crate::time::{Span, Timestamp};
@@ -30,6 +35,8 @@ pub struct Devices {
     rules: Rules,
     clients: Vec<Client>,
     held: Slab,
+    ranks: Option<Ranks>,
+    restraint: Option<Restraint>,
     ceiling: Option<Ceiling>,
     in_flight: u64,
     deep_retries: u64,
@@ -42,6 +49,8 @@ impl Devices {
         Self {
             clients: vec![Client::NEW; setup.clients.len()],
             ceiling: setup.shared.ceiling.clone().map(Ceiling::new),
+            restraint: Restraint::new(setup.config.drain_rate, setup.config.defer.clone(), setup.clients.len()),
+            ranks: ranked(&setup.config).then(Ranks::default),
             rules: Rules::new(setup),
             held: Slab::new(),
             in_flight: 0,
@@ -71,6 +80,10 @@ impl Devices {
             Reason::Operation { slot, generation } if self.held.is_current(slot, generation) => self.due(slot, now, out),
             Reason::Operation { .. } => return false,
             Reason::Ceiling => self.ceiling_is_due(now, out),
+            Reason::Restraint(client) => {
+                self.restraint.iter_mut().for_each(|restraint| restraint.woken(client, now));
+                self.pump(client, now, out);
+            }
         }
         true
     }
@@ -81,14 +94,14 @@ impl Devices {
     pub fn foresee_token(&self, token: Token) -> u64 {
         match token.0 {
             Reason::Operation { slot, .. } => self.held.foresee_generation(slot),
-            Reason::Arrival(_) | Reason::Ceiling => 0,
+            Reason::Arrival(_) | Reason::Ceiling | Reason::Restraint(_) => 0,
         }
     }
 
     /// Reads the operation that a wake-up is for, and says which client has it; none where the wake-up has become pointless.
     pub fn foresee(&self, token: Token) -> Option<u32> {
         match token.0 {
-            Reason::Arrival(client) => Some(client),
+            Reason::Arrival(client) | Reason::Restraint(client) => Some(client),
             Reason::Operation { slot, generation } if self.held.is_current(slot, generation) => Some(self.held.foresee(slot)),
             Reason::Operation { .. } | Reason::Ceiling => None,
         }
@@ -126,6 +139,7 @@ impl Devices {
             });
         }
         self.held = Slab::new();
+        self.ranks.iter_mut().for_each(|ranks| *ranks = Ranks::default());
         self.clients.fill(Client::NEW);
         (self.in_flight, self.deep_retries, self.is_stopped) = (0, 0, true);
     }
@@ -180,16 +194,17 @@ impl Devices {
     fn offer(&mut self, client: u32, number: u64, intended: Timestamp, now: Timestamp, out: &mut Output) {
         let operation = self.rules.id(client, number);
         out.events.push(Event::Offered { operation, at: intended });
-        let state = *self.client(client);
-        if self.rules.drops(intended, state.is_busy(), now) {
-            let by = if state.is_busy() { LateBy::Plan } else { LateBy::Generator };
+        let is_busy = self.is_busy(client);
+        if self.rules.drops(intended, is_busy, now) {
+            let by = if is_busy { LateBy::Plan } else { LateBy::Generator };
             out.events.push(Event::LateStart { operation, at: now, late: now.since(intended), by });
             self.turn_away(client, number, intended, now, OperationOutcome::Dropped, out);
-        } else if state.held >= self.rules.outbox {
+        } else if !self.make_room(client, number, now, out) {
             self.turn_away(client, number, intended, now, OperationOutcome::Refused, out);
         } else {
             self.client(client).held += 1;
             let slot = self.held.insert(client, number, Operation::new(intended));
+            self.taken_in(slot);
             self.make_ready(slot, Some(intended), now, out);
         }
     }
@@ -233,8 +248,8 @@ impl Devices {
         let entry = self.held.get_mut(slot);
         entry.held = if wanted.is_some() { Held::No } else { Held::AtOnce };
         let client = entry.client;
-        let is_busy = self.client(client).is_busy();
-        self.held.push_ready(&mut self.clients[client as usize].outbox, slot);
+        let is_busy = self.is_busy(client);
+        self.stand_ready(slot);
         self.pump(client, now, out);
         if self.held.is_current(slot, generation) {
             self.held.get_mut(slot).held = if is_busy { Held::Busy } else { Held::Ceiling };
@@ -250,7 +265,7 @@ impl Devices {
 
     /// Sends the first operation of a client's outbox, if the connection is free and the ceiling lets it.
     fn pump(&mut self, client: u32, now: Timestamp, out: &mut Output) {
-        if !self.can_send(client, now, out) || self.client(client).in_line {
+        if !self.can_send(client, now, out) || self.client(client).in_line || !self.may_send(client, now, out) {
             return;
         }
         match self.ceiling.as_mut().map_or(Admission::Now, |ceiling| ceiling.admit(client, now)) {
@@ -270,7 +285,7 @@ impl Devices {
             return false;
         }
         loop {
-            match self.client(client).outbox.first {
+            match self.first_ready(client) {
                 NONE => return false,
                 first => {
                     if !self.give_up_if_due(first, now, out) {
@@ -284,7 +299,7 @@ impl Devices {
     fn give_up_if_due(&mut self, slot: u32, now: Timestamp, out: &mut Output) -> bool {
         let entry = *self.held.get(slot);
         let Some((at, outcome)) = self.rules.gives_up(&entry).filter(|(at, _)| *at <= now) else { return false };
-        self.held.take_ready(&mut self.clients[entry.client as usize].outbox, slot);
+        self.stand_back(slot);
         if outcome == OperationOutcome::Dropped {
             let (operation, late) = (self.rules.id(entry.client, entry.number), at.since(entry.operation.intended()));
             out.events.push(Event::LateStart { operation, at, late, by: LateBy::Plan });
@@ -295,10 +310,10 @@ impl Devices {
 
     /// Puts the first operation of a client's outbox on its wire.
     fn send(&mut self, client: u32, now: Timestamp, out: &mut Output) {
-        let state = &mut self.clients[client as usize];
-        let slot = state.outbox.first;
-        self.held.take_ready(&mut state.outbox, slot);
-        state.on_wire = slot;
+        let slot = self.first_ready(client);
+        self.stand_back(slot);
+        self.goes(client, slot, now);
+        self.client(client).on_wire = slot;
         let entry = self.held.get_mut(slot);
         let terms = self.rules.terms(client, entry.number);
         let (intended, wanted, held) = (entry.operation.intended(), entry.since, entry.held);
@@ -329,9 +344,15 @@ impl Devices {
         let is_timeout = outcome == AttemptOutcome::Timeout;
         let next = entry.operation.ended(at, outcome, hint.filter(|_| !is_timeout), &terms);
         out.events.push(Event::Ended { operation, attempt: entry.operation.attempts(), sent, at, outcome });
+        if let Some(restraint) = &mut self.restraint {
+            restraint.ended(client, at, self.rules.is_outage(outcome));
+        }
         self.client(client).on_wire = NONE;
         self.in_flight -= 1;
         match next {
+            Next::Send | Next::Wait { .. } if !self.comes_back(slot) => {
+                self.finish(slot, at, OperationOutcome::Superseded, out);
+            }
             Next::Send => self.make_ready(slot, is_timeout.then_some(at), now, out),
             Next::Wait { wanted, until } => {
                 let generation = self.held.put(slot, Place::Backoff, wanted);
@@ -353,6 +374,7 @@ impl Devices {
         let (offered, last) = (entry.operation.intended(), entry.operation.last());
         out.events.push(Event::Finished { operation, offered, at, outcome, attempts, last });
         self.deep_retries -= u64::from(attempts > 3);
+        self.strike_out(slot);
         self.held.remove(slot);
         self.client(entry.client).held -= 1;
         self.schedule_after_end(entry.client, at);
@@ -392,6 +414,11 @@ impl Devices {
     fn client(&mut self, client: u32) -> &mut Client {
         &mut self.clients[client as usize]
     }
+}
+
+/// Whether a fleet's outboxes are more than lists.
+fn ranked(config: &FleetConfig) -> bool {
+    !config.operations.is_empty() || config.when_full == WhenFull::Evict
 }
 
 /// Asks for a wake-up, unless it would never come.

@@ -1,7 +1,7 @@
 //! What a fleet's machine and an engine exchange: plain data. An engine hands in moments and how attempts ended; it
 //! carries out commands, in their order, and keeps no rule of its own.
 
-use super::{FleetAction, FleetConfig};
+use super::{FleetAction, FleetConfig, Priority};
 use crate::event::{Event, OperationId};
 use crate::pace::Pacer;
 use crate::policy::{Budget, Policy};
@@ -56,6 +56,8 @@ pub(super) enum Reason {
     Operation { slot: u32, generation: u32 },
     /// The ceiling lets another attempt through.
     Ceiling,
+    /// What kept a client from sending may have passed.
+    Restraint(u32),
 }
 
 /// What an engine has to do.
@@ -100,6 +102,8 @@ pub struct Send {
     pub idempotency_key: u128,
     /// The operation's intended start.
     pub enqueued_at: Timestamp,
+    /// What travels with the request; none where the plan gives operations no kinds.
+    pub priority: Option<Priority>,
     /// How long the engine holds it before it goes on the wire: what it takes on a poor link, there and back.
     pub delay: Span,
 }

@@ -398,6 +398,20 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("poisson: { rate: 100/s } } }", "poisson: { rate: 100/s } }, regions: ¶{ eu: 50%, us: 40% } }", "90% together"),
     ("poisson: { rate: 100/s } } }", "poisson: { rate: 100/s } }, link: { loss: ¶95% } }", "90% at most"),
     ("poisson: { rate: 100/s } } }", "poisson: { rate: 100/s } }, link: { latency: 1s, share: ¶0% } }", "no client has"),
+    ("poisson: { rate: 100/s } } }", "poisson: { rate: 100/s } }, operations: ¶{ a: { share: 50% } } }", "50% together"),
+    (
+        "poisson: { rate: 100/s } } }",
+        "poisson: { rate: 100/s } }, operations: { ¶\"a b\": { share: 100% } } }",
+        "cannot name an operation",
+    ),
+    ("poisson: { rate: 100/s } } }", "poisson: { rate: 100/s } }, operations: { a: { share: 100%, keys: ¶0 } } }", "1 or more"),
+    (
+        "poisson: { rate: 100/s } } }",
+        "poisson: { rate: 100/s } }, operations: { a: { share: 100% } }, priority: ¶u=1 }",
+        "a priority of its own",
+    ),
+    ("poisson: { rate: 100/s } } }", "poisson: { rate: 100/s } }, drain_rate: ¶0/s }", "never sends"),
+    ("poisson: { rate: 100/s } } }", "poisson: { rate: 100/s } }, defer: { after: ¶0, probe_every: 1s } }", "1 or more"),
     ("fault: { hang: {} }", "fault: { hang: {} }, regions: [¶eu]", "no region of those fleets is called `eu`"),
     // YAML.
     ("seed: 1", "seed: 1\n¶seed: 2", "the key `seed` is there twice|line 3 already"),

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Random answers, by the attempt: successes, failures of all kinds, silence.
-fn dice(seed: u64) -> impl Fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Option<Span>)> {
+pub(super) fn dice(seed: u64) -> impl Fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Option<Span>)> {
     move |send, _| {
         let OperationId { fleet, client, number } = send.operation;
         let key = Key { seed, fleet: u32::from(fleet), client, operation: number, attempt: send.attempt };

@@ -2,6 +2,7 @@
 
 mod books;
 mod cases;
+mod outboxes;
 
 use super::config::{Always, CatchUp};
 use super::*;
@@ -258,6 +259,10 @@ fn setup(clients: u32, load: Load, policy: Policy) -> Setup {
             idempotency_key: IdempotencyKey::Enqueue,
             regions: crate::fleet::Regions::default(),
             link: None,
+            when_full: crate::fleet::WhenFull::Refuse,
+            operations: crate::fleet::Operations::default(),
+            drain_rate: None,
+            defer: None,
         },
         clients: 0..clients,
         grain: GRAIN,

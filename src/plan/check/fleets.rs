@@ -1,6 +1,6 @@
 //! Checks of the fleets, and the policies that they name.
 
-use super::{Context, MAX_LENGTH, names, policy};
+use super::{Context, names, policy};
 use crate::config::{At, Place};
 use crate::plan::fleet::{PolicyRef, RawFleet};
 use crate::plan::{Fleet, RawPlan, arithmetic};
@@ -116,28 +116,7 @@ fn settings(name: &str, fleet: &RawFleet, length: Option<Span>, cx: &mut Context
         check_header_value("priority", priority, place, cx);
     }
     super::loads::check(name, &config.load, config.clients, length, cx);
-    link(name, fleet, cx);
-}
-
-/// Region names, and a link that leaves its clients time for an answer.
-fn link(name: &str, fleet: &RawFleet, cx: &mut Context) {
-    let config = &fleet.config;
-    for (region, place) in config.regions.places() {
-        names::check("a region", region, place, cx);
-    }
-    let Some(link) = &config.link else { return };
-    let at = |cx: &Context, key: &str| cx.at(&["fleets", name, "link", key]);
-    if link.latency.mean() > MAX_LENGTH {
-        let place = at(cx, "latency");
-        cx.error(place, format!("a link that takes longer than {MAX_LENGTH}"), "such as `latency: 150ms`");
-    } else if link.mean(false).is_zero() && link.loss.get() == 0.0 {
-        let place = cx.at(&["fleets", name, "link"]);
-        cx.warn(place, "a link without latency and loss is as good as none", "such as `link: { latency: 150ms, loss: 5% }`");
-    }
-    if link.share.get() == 0.0 {
-        let place = at(cx, "share");
-        cx.error(place, "a link that no client has", "raise the share, or remove the link");
-    }
+    super::devices::check(name, config, cx);
 }
 
 /// A header's value: visible ASCII, spaces and tabs inside.

@@ -1,6 +1,7 @@
 //! From what a plan says to what can be run: names resolved, numbers checked against each other.
 
 mod compare;
+mod devices;
 mod fleets;
 mod judge;
 mod loads;

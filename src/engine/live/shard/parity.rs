@@ -275,7 +275,7 @@ length: 3s",
     );
 }
 
-/// Devices: regions, poor links, and every way to come back.
+/// Devices: regions, poor links, rich outboxes, and every way to come.
 #[test]
 fn regions_poor_links_and_the_ways_that_devices_come() {
     check(
@@ -296,13 +296,18 @@ fleets:
     connections: per_attempt
     regions: { us: 50%, eu: 50% }
     link: { latency: 20ms }
+    operations: { look: { share: 60%, priority: critical }, sync: { share: 40%, replaces: key, keys: 2 } }
+    outbox: 4
+    when_full: evict
+    drain_rate: 8/s
+    defer: { after: 2, probe_every: 150ms }
   back: { clients: 20, policy: p, load: { on_reconnect: { after: cut, spread: 300ms } }, regions: { eu: 50%, us: 50% } }
   timed: { clients: 10, policy: p, load: { schedule: { every: 700ms, spread: 100ms } } }
 timeline:
   - { at: 1s, for: 700ms, name: cut, fault: { refuse: {} }, fleets: [app, people, back], regions: [eu] }
   - { at: 2200ms, for: 400ms, name: rst, fault: { reset: {} }, regions: [us] }
 length: 3s",
-        "success connect reset timeout retry",
+        "success connect reset timeout retry superseded refused",
     );
 }
 

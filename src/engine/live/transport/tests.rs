@@ -98,6 +98,10 @@ pub fn plan(success: Success, connections: Connections) -> Plan {
         idempotency_key: crate::fleet::IdempotencyKey::Enqueue,
         regions: crate::fleet::Regions::default(),
         link: None,
+        when_full: crate::fleet::WhenFull::Refuse,
+        operations: crate::fleet::Operations::default(),
+        drain_rate: None,
+        defer: None,
     };
     let policy = Policy {
         attempts: Attempts::Limited(1),
@@ -154,6 +158,7 @@ fn attempt(connection: u32, attempt: u32) -> Send {
         timeout_at: Timestamp::NEVER,
         idempotency_key: 0xabc,
         enqueued_at: Timestamp(5_000_000),
+        priority: None,
         delay: Span::ZERO,
     }
 }
