@@ -28,6 +28,8 @@ pub enum Purpose {
     IdempotencyKey = 8,
     /// What the network does to an attempt on its way.
     Network = 9,
+    /// Whether a throttle refuses an attempt.
+    Throttle = 10,
     /// What a poor link does to an attempt.
     Link = 20,
     /// Which kind of operation a client's next one is, and which object it is about.

@@ -4,6 +4,7 @@
 use super::{FleetAction, FleetConfig, Priority};
 use crate::event::{Event, OperationId};
 use crate::pace::Pacer;
+use crate::policy::guards::SharedGuards;
 use crate::policy::{Budget, Policy};
 use crate::time::{Span, Timestamp};
 use std::ops::Range;
@@ -39,6 +40,8 @@ pub struct Setup {
 pub struct Shared {
     /// The fleet's retry budget, where its tier is `fleet`; without one the shard makes its own.
     pub budget: Option<Arc<Budget>>,
+    /// The fleet's breaker and throttle, where their tier is `fleet`; likewise.
+    pub guards: SharedGuards,
     /// The ceiling on attempts per second.
     pub ceiling: Option<Arc<Pacer>>,
 }
@@ -56,8 +59,14 @@ pub(super) enum Reason {
     Operation { slot: u32, generation: u32 },
     /// The ceiling lets another attempt through.
     Ceiling,
+    /// A client's throttle lets another attempt through.
+    Throttle(u32),
     /// What kept a client from sending may have passed.
     Restraint(u32),
+    /// The budget may have earned a retry that is parked.
+    Parked,
+    /// The time of one of several attempts of an operation is over.
+    Flight { slot: u32, serial: u32 },
 }
 
 /// What an engine has to do.
@@ -127,8 +136,10 @@ pub struct Gauges {
     /// Time since the intended start of the operation that was offered first of those. Exact as long as the
     /// generator keeps time; off by its lag where it does not.
     pub oldest_age: Span,
-    /// Of them, those past attempt 3.
+    /// Operations whose moment to be sent has come, since the run began: each attempt counts once, held back or not.
+    pub scheduled: u64,
+    /// Of those that are held, those past attempt 3.
     pub deep_retries: u64,
-    /// Of them, those past their deadline.
+    /// Of those that are held, those past their deadline.
     pub late: u64,
 }

@@ -51,6 +51,8 @@ impl Rules {
         if let Some(At { value: budget, .. }) = &policy.budget {
             match budget.tier {
                 Tier::Fleet => shared_budget = shared.budget.or_else(|| Some(Arc::new(Budget::new(budget)))),
+                // Each operation keeps its own account.
+                Tier::Operation => {}
                 Tier::Client => budgets = clients.clone().map(|_| Budget::new(budget)).collect(),
             }
         }
@@ -154,7 +156,7 @@ impl Rules {
     }
 
     /// The attempt as it goes to the engine.
-    pub(super) fn send(&self, entry: &Entry, attempt: Attempt) -> Send {
+    pub(super) fn send(&self, entry: &Entry, attempt: Attempt, connection: u32) -> Send {
         let (client, number) = (entry.client, entry.number);
         let attempt_of_key = match self.idempotency_key {
             IdempotencyKey::Enqueue => 0,
@@ -162,7 +164,7 @@ impl Rules {
         };
         let mut draws = self.key(client, number, attempt_of_key).stream(Purpose::IdempotencyKey);
         Send {
-            connection: self.number_of(client),
+            connection,
             operation: self.id(client, number),
             destination: NO_DESTINATION,
             attempt: attempt.number,
@@ -183,6 +185,16 @@ impl Rules {
     /// What an operation is.
     pub(super) fn kind(&self, client: u32, number: u64) -> Kind {
         self.kinds.of(self.key(client, number, 0))
+    }
+
+    /// Who shares the budget, where there is one.
+    pub(super) fn budget_tier(&self) -> Option<Tier> {
+        self.policy.budget.as_ref().map(|budget| budget.value.tier)
+    }
+
+    /// The draw by which a throttle may refuse the next attempt of an operation: uniform in [0, 1).
+    pub(super) fn throttle_draw(&self, entry: &Entry) -> f64 {
+        self.key(entry.client, entry.number, entry.operation.attempts() + 1).stream(Purpose::Throttle).unit()
     }
 
     fn is_behind(&self, at: Timestamp, now: Timestamp) -> bool {

@@ -97,6 +97,7 @@ impl Recorder {
                 open.counts.late_by_generator += u64::from(by == LateBy::Generator);
             }),
             Event::Acted { .. } => {}
+            Event::Throttled { operation, at } => self.count(operation, at, |open| open.counts.throttled += 1),
             Event::BudgetRefused { operation, at } => self.count(operation, at, |open| open.counts.budget_refused += 1),
         }
     }
@@ -159,6 +160,7 @@ impl Recorder {
         if let Some(book) = self.book(operation, sent) {
             match outcome {
                 AttemptOutcome::Success => book.attempt_succeeded.record(took),
+                AttemptOutcome::Cancelled => {}
                 _ => book.attempt_failed.record(took),
             }
         }

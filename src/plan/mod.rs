@@ -81,6 +81,19 @@ pub struct Fleet {
     pub config: FleetConfig,
 }
 
+impl Fleet {
+    /// How many connections each of its clients has: as many as it may have attempts out at once.
+    pub fn connections_each(&self) -> u32 {
+        self.policy.concurrency()
+    }
+
+    /// By connection, the region of its client.
+    pub fn region_of(&self) -> impl Fn(u32) -> u16 + use<> {
+        let (each, of_client) = (self.connections_each().max(1), self.config.regions.of(self.config.clients));
+        move |connection| of_client(connection / each)
+    }
+}
+
 impl Plan {
     /// The stretch of `steady_state.for` before the first fault; none where the plan has no steady state or no fault.
     pub fn baseline(&self) -> Option<(Timestamp, Timestamp)> {

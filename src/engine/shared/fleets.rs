@@ -6,6 +6,7 @@ use crate::pace::Pacer;
 use crate::plan::{Fleet, Plan};
 use crate::policy::Budget;
 use crate::policy::budget::Tier;
+use crate::policy::guards::SharedGuards;
 use crate::time::{Rate, Timestamp};
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +16,11 @@ pub fn shared_state(plan: &Plan) -> Vec<Shared> {
     let ceiling = plan.target.max_attempts.map(|rate| Arc::new(Pacer::new(rate, ceiling_burst(rate))));
     let shared = plan.fleets.iter().map(|fleet| {
         let budget = fleet.policy.budget.as_ref().filter(|budget| budget.value.tier == Tier::Fleet);
-        Shared { budget: budget.map(|budget| Arc::new(Budget::new(&budget.value))), ceiling: ceiling.clone() }
+        Shared {
+            budget: budget.map(|budget| Arc::new(Budget::new(&budget.value))),
+            guards: SharedGuards::new(&fleet.policy),
+            ceiling: ceiling.clone(),
+        }
     });
     shared.collect()
 }

@@ -128,9 +128,10 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let fleets = plan.fleets.iter().map(|fleet| {
             let connections = fleet.config.connections;
             let connected = connections == Connections::KeepAlive;
-            let region_of = fleet.config.regions.of(fleet.config.clients);
-            let link = |client| Link { flight: NONE, region: region_of(client), connected, upstream: false };
-            Links { connections, regions: fleet.config.regions.count(), links: (0..fleet.config.clients).map(link).collect() }
+            let region_of = fleet.region_of();
+            let link = |connection| Link { flight: NONE, region: region_of(connection), connected, upstream: false };
+            let count = fleet.config.clients * fleet.connections_each();
+            Links { connections, regions: fleet.config.regions.count(), links: (0..count).map(link).collect() }
         });
         Self {
             seed: plan.seed,

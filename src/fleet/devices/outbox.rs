@@ -5,8 +5,8 @@
 //! is full, leaves from wherever it waits, in backoff too; what is on the wire is never touched.
 
 use super::{Devices, wake_at};
-use crate::event::OperationOutcome;
-use crate::fleet::WhenFull;
+use crate::event::{AttemptOutcome, OperationOutcome};
+use crate::fleet::{FleetConfig, WhenFull};
 use crate::fleet::interface::{Output, Reason};
 use crate::fleet::ranks::Waiter;
 use crate::fleet::restraint::Leave;
@@ -77,11 +77,6 @@ impl Devices {
         }
     }
 
-    /// Whether an operation that becomes ready now has to wait for others of this client.
-    pub(super) fn is_busy(&self, client: u32) -> bool {
-        self.clients[client as usize].is_sending() || self.first_ready(client) != NONE
-    }
-
     /// Whether nothing keeps a client from sending that has something to send; else its wake-up is asked for.
     pub(super) fn may_send(&mut self, client: u32, now: Timestamp, out: &mut Output) -> bool {
         match self.restraint.as_mut().map_or(Leave::Now, |restraint| restraint.leave(client, now)) {
@@ -95,17 +90,21 @@ impl Devices {
     }
 
     /// An operation goes on the wire.
-    pub(super) fn goes(&mut self, client: u32, slot: u32, now: Timestamp) {
+    pub(super) fn goes(&mut self, slot: u32) {
         if self.ranks.is_some() {
             let of = self.waiter(slot);
             self.ranks.iter_mut().for_each(|ranks| ranks.waits_no_more(of));
         }
-        if let Some(restraint) = &mut self.restraint {
-            restraint.sent(client, now);
+    }
+
+    /// A client hears how an attempt of its own ended. What it gave up itself says nothing.
+    pub(super) fn heard(&mut self, client: u32, at: Timestamp, outcome: AttemptOutcome) {
+        if let Some(restraint) = self.restraint.as_mut().filter(|_| outcome != AttemptOutcome::Cancelled) {
+            restraint.ended(client, at, self.rules.is_outage(outcome));
         }
     }
 
-    /// An operation is back from the wire and would wait: whether it may, since nothing newer has made it pointless.
+    /// An operation is back from the wire, or was refused a try, and would wait: whether it may, since nothing newer has made it pointless.
     pub(super) fn comes_back(&mut self, slot: u32) -> bool {
         if self.ranks.is_none() {
             return true;
@@ -134,4 +133,9 @@ impl Devices {
         let entry = self.held.get(slot);
         Waiter { client: entry.client, number: entry.number, slot, kind: self.rules.kind(entry.client, entry.number) }
     }
+}
+
+/// Whether the outboxes of a fleet are more than lists.
+pub(super) fn is_ranked(config: &FleetConfig) -> bool {
+    !config.operations.is_empty() || config.when_full == WhenFull::Evict
 }

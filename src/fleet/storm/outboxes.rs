@@ -5,8 +5,8 @@ use crate::fleet::kinds::tests::operations;
 use crate::fleet::{Defer, Operations, Priority, WhenFull};
 
 /// Nothing answers before this moment, everything from there on, after 20 ms.
-fn back_at(moment: u64) -> impl Fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Option<Span>)> {
-    move |_, now| (now >= at(moment)).then_some((ms(20), AttemptOutcome::Success, None))
+fn back_at(moment: u64) -> impl Fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Hint)> {
+    move |_, now| (now >= at(moment)).then_some((ms(20), AttemptOutcome::Success, Hint::NONE))
 }
 
 fn unlimited() -> Policy {

@@ -57,8 +57,9 @@ pub(super) fn check(fleet: &str, load: &Load, clients: u32, length: Option<Span>
         Load::DayCurve(curve) => {
             let place = at(cx, "points");
             rate_bounds(curve.peak(), 1.0, place, cx);
-            if let Some(late) = curve.points.iter().find(|point| length.is_some_and(|length| point.at >= length)) {
-                cx.warn(place, format!("the point at {} is not within the run", late.at), "make `length` longer, or remove it");
+            // The rate goes towards a point that lies beyond the end; one behind it does nothing.
+            if let Some([_, late]) = curve.points.array_windows().find(|[before, _]| length.is_some_and(|length| before.at >= length)) {
+                cx.warn(place, format!("the point at {} does nothing: the run is over before", late.at), "make `length` longer, or remove it");
             }
         }
         Load::Foreground(shape) => foreground(shape, clients, length, &path, cx),

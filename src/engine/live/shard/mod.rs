@@ -18,7 +18,7 @@ use crate::engine::shared::{WINDOW, fleet_number, machines};
 use crate::fault::{Origin, Phase};
 use crate::fleet::Shared;
 use crate::metrics::{Recorder, Slice, Totals};
-use crate::plan::Plan;
+use crate::plan::{Fleet, Plan};
 use crate::time::Timestamp;
 use driver::Driver;
 use seams::Seams;
@@ -125,6 +125,12 @@ pub fn share_of(clients: u32, shard: usize, shards: usize) -> Range<u32> {
     cut(shard)..cut(shard + 1)
 }
 
+/// The connections of one shard's clients.
+fn connections_of(fleet: &Fleet, shard: usize, shards: usize) -> Range<u32> {
+    let (clients, each) = (share_of(fleet.config.clients, shard, shards), fleet.connections_each());
+    clients.start * each..clients.end * each
+}
+
 /// Reports a shard that ends early, by panic too.
 struct Tombstone {
     shard: usize,
@@ -187,9 +193,9 @@ fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
         };
         FleetWires {
             fleet: number,
-            numbers: share_of(fleet.config.clients, setup.index, setup.shards),
+            numbers: connections_of(fleet, setup.index, setup.shards),
             doors: (0..fleet.config.regions.count()).map(door).collect(),
-            region_of: Box::new(fleet.config.regions.of(fleet.config.clients)),
+            region_of: Box::new(fleet.region_of()),
             connections: fleet.config.connections,
         }
     });
