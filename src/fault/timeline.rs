@@ -1,6 +1,6 @@
 //! The timeline: which faults act when, and the phases that they cut a run into.
 
-use super::{Active, Fault, Request};
+use super::{Active, Fault, Origin, Request};
 use crate::config::Place;
 use crate::pace::Pacer;
 use crate::time::{Span, Timestamp};
@@ -21,11 +21,22 @@ pub struct Step {
     pub fleets: Option<Vec<u16>>,
     /// The destinations whose requests it strikes, as [`destination_key`](super::destination_key) says; none for all of them.
     pub destinations: Option<Vec<u64>>,
+    /// The regions it strikes, of all fleets that it strikes, in order; none for all of them.
+    pub regions: Option<Vec<Origin>>,
     /// Where it stands in the plan.
     pub place: Place,
 }
 
 impl Step {
+    /// Whether it strikes traffic from there.
+    pub fn strikes(&self, origin: Origin) -> bool {
+        match (&self.regions, &self.fleets) {
+            (Some(regions), _) => regions.binary_search(&origin).is_ok(),
+            (None, Some(fleets)) => fleets.contains(&origin.fleet),
+            (None, None) => true,
+        }
+    }
+
     /// Whether it acts at a moment: from its start, included, to its end, excluded.
     fn acts(&self, now: Timestamp) -> bool {
         self.from <= now && now < self.to
@@ -164,7 +175,16 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn step(name: &str, from: u64, to: u64, fault: Fault) -> Step {
-        Step { name: name.into(), from: at(from), to: at(to), fault, fleets: None, destinations: None, place: Place::default() }
+        Step {
+            name: name.into(),
+            from: at(from),
+            to: at(to),
+            fault,
+            fleets: None,
+            destinations: None,
+            regions: None,
+            place: Place::default(),
+        }
     }
 
     /// A fault by a word and a number.
@@ -182,12 +202,15 @@ pub(crate) mod tests {
             "reset" => Fault::Reset(Reset { share: all }),
             "reset-half" => Fault::Reset(Reset { share: Share::new(0.5).unwrap() }),
             "latency" => Fault::Latency(Latency { add: Span::from_millis(number), jitter: Span::ZERO, share: all }),
-            "status" => Fault::Status(Status { code: number as u16, retry_after: None, body: String::new(), share: all }),
-            "status-none" => Fault::Status(Status { code: 503, retry_after: None, body: String::new(), share: none }),
+            "status" => {
+                Fault::Status(Status { code: number as u16, retry_after: None, hint: None, body: String::new(), share: all })
+            }
+            "status-none" => Fault::Status(Status { code: 503, retry_after: None, hint: None, body: String::new(), share: none }),
             "limit" => Fault::RateLimit(RateLimit {
                 rate: Rate::per_second(number as f64).unwrap(),
                 burst: 1,
                 retry_after: Some(Span::from_millis(1_500)),
+                hint: None,
             }),
             _ => panic!("no fault `{text}`"),
         }

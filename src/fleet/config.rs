@@ -1,8 +1,9 @@
 //! What a plan says of a fleet, but for its policy, which the plan resolves by name.
 
+use super::{Defer, LinkConfig, Operations, Regions};
 use crate::load::Load;
 use crate::rng::{Key, Purpose};
-use crate::time::Span;
+use crate::time::{Rate, Span};
 use crate::{choice, keyword, record};
 
 keyword! {
@@ -22,6 +23,27 @@ keyword! {
         enqueue => Enqueue,
         /// For every attempt anew, which defeats deduplication; there to show why not.
         attempt => Attempt,
+    }
+}
+
+impl FleetConfig {
+    /// Clients of which nothing else is said.
+    pub fn new(clients: u32, load: Load) -> Self {
+        Self {
+            clients,
+            load,
+            connections: Connections::KeepAlive,
+            late_starts: LateStarts::Queue(Always {}),
+            outbox: 1000,
+            when_full: WhenFull::Refuse,
+            operations: Operations::default(),
+            drain_rate: None,
+            defer: None,
+            priority: None,
+            idempotency_key: IdempotencyKey::Enqueue,
+            regions: Regions::default(),
+            link: None,
+        }
     }
 }
 
@@ -62,6 +84,16 @@ choice! {
     }
 }
 
+keyword! {
+    /// What becomes of an operation that comes up while its client's outbox is full.
+    pub enum WhenFull {
+        /// It is refused.
+        refuse => Refuse,
+        /// It takes the place of the oldest one that waits with the lowest priority, unless its own is lower yet.
+        evict => Evict,
+    }
+}
+
 record! {
     /// Clients that share a policy and a load shape.
     pub struct FleetConfig {
@@ -75,10 +107,22 @@ record! {
         late_starts: LateStarts = LateStarts::Queue(Always {}),
         /// The most operations one client may hold at once; more are refused, and counted.
         outbox: u32 = 1000,
+        /// What becomes of an operation that comes up while the outbox is full.
+        when_full: WhenFull = WhenFull::Refuse,
+        /// The kinds of operations, by name; all alike where nothing is said.
+        operations: Operations = Operations::default(),
+        /// The most attempts per second of one client: the pace at which it drains its backlog.
+        drain_rate: Option<Rate>,
+        /// When a client takes failures for an outage: it stops sending, loses nothing, and probes.
+        defer: Option<Defer>,
         /// The `Priority` header (RFC 9218) of every request, such as `u=1`.
         priority: Option<String>,
         /// When the idempotency key is made.
         idempotency_key: IdempotencyKey = IdempotencyKey::Enqueue,
+        /// Where the clients are: regions by name, with the share of the clients in each. Faults can name them.
+        regions: Regions = Regions::default(),
+        /// A poor link, of all clients or a share of them.
+        link: Option<LinkConfig>,
     } => |f: &FleetConfig| match (f.clients, f.outbox) {
         (0, _) => Err("`clients` must be 1 or more".to_string()),
         (_, 0) => Err("`outbox` must be 1 or more: an operation on the wire is in it too".to_string()),

@@ -1,7 +1,7 @@
 //! The machine of one fleet in one shard, whichever kind the fleet is of: what an engine drives. It only hands on.
 
-use super::{Devices, Workers};
 use super::interface::{Gauges, Output, Setup, Token};
+use super::{Devices, Workers};
 use crate::event::AttemptOutcome;
 use crate::policy::Hint;
 use crate::time::Timestamp;

@@ -52,13 +52,13 @@ impl Shelf {
 
     /// Books an event of its fleet. `ahead` says of a moment whether it lies in the window after the one that is open.
     pub(super) fn record(&mut self, event: &Event, ahead: impl Fn(Timestamp) -> bool) {
-        let (Event::Offered { operation, at } | Event::Sent { operation, at, .. } | Event::Finished { operation, at, .. }) = *event
+        let (Event::Offered { operation, at } | Event::Sent { operation, at, .. } | Event::Finished { operation, at, .. }) =
+            *event
         else {
             return;
         };
         let place = operation.client as usize;
-        let (Some((counts, latency)), Some(held)) =
-            (self.open[usize::from(ahead(at))].get_mut(place), self.held.get_mut(place))
+        let (Some((counts, latency)), Some(held)) = (self.open[usize::from(ahead(at))].get_mut(place), self.held.get_mut(place))
         else {
             return;
         };

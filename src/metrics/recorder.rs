@@ -81,7 +81,14 @@ impl Recorder {
     pub fn new(fleets: usize, phases: &[Phase], window: Span) -> Self {
         let open = vec![Open::default(); fleets];
         let books = vec![vec![Book::default(); fleets]; phases.len().max(1)];
-        Self { window: window.max(Span(1)), phases: phases.to_vec(), index: 0, open: [open.clone(), open], books, shelves: Vec::new() }
+        Self {
+            window: window.max(Span(1)),
+            phases: phases.to_vec(),
+            index: 0,
+            open: [open.clone(), open],
+            books,
+            shelves: Vec::new(),
+        }
     }
 
     /// The same, with books by destination: `destinations` is how many each fleet has.

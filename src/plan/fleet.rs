@@ -2,7 +2,6 @@
 
 use super::arithmetic::offered_by;
 use crate::config::{At, Field, Key, Node, Place, Problems, Read, Shape, Value, closest};
-use crate::fleet::config::{Always, LateStarts};
 use crate::fleet::{FleetConfig, WorkersConfig};
 use crate::load::{Constant, Load};
 use crate::policy::Policy;
@@ -67,9 +66,16 @@ impl Read for RawFleet {
         };
         if rest.iter().any(|(key, _)| key.name == "workers" || key.name == "queue") {
             let workers = WorkersConfig::read(&Node { value: Value::Map(rest), place: node.place }, problems)?;
-            return Some(Self { policy: policy?, config: as_clients(&workers), workers: Some(workers), into: None, destination: None });
+            return Some(Self {
+                policy: policy?,
+                config: as_clients(&workers),
+                workers: Some(workers),
+                into: None,
+                destination: None,
+            });
         }
-        let (taken, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(|(key, _)| INTO.iter().any(|(name, _)| key.name == *name));
+        let (taken, rest): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|(key, _)| INTO.iter().any(|(name, _)| key.name == *name));
         let mut name = |wanted: &str| {
             let (_, node) = taken.iter().find(|(key, _)| key.name == wanted)?;
             At::<String>::read(node, problems)
@@ -81,7 +87,8 @@ impl Read for RawFleet {
 
     fn shape() -> Shape {
         let (devices, workers) = (FleetConfig::shape(), WorkersConfig::shape());
-        let (Shape::Record { doc, mut fields }, Shape::Record { doc: workers_doc, fields: mut workers_fields }) = (devices, workers)
+        let (Shape::Record { doc, mut fields }, Shape::Record { doc: workers_doc, fields: mut workers_fields }) =
+            (devices, workers)
         else {
             return FleetConfig::shape();
         };
@@ -102,13 +109,11 @@ fn as_clients(workers: &WorkersConfig) -> FleetConfig {
         _ => steady(streams.iter().map(|load| offered_by(load, 1).peak()).sum()),
     };
     FleetConfig {
-        clients: workers.workers.most(),
-        load,
         connections: workers.connections,
-        late_starts: LateStarts::Queue(Always {}),
         outbox: workers.queue.bound,
         priority: workers.priority.clone(),
         idempotency_key: workers.idempotency_key,
+        ..FleetConfig::new(workers.workers.most(), load)
     }
 }
 

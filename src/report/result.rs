@@ -10,8 +10,8 @@ mod json;
 mod series;
 
 pub use build::result;
-pub use destinations::{DestinationResult, DestinationWindow};
 pub(super) use build::{class, finding, fine, outcome, stopped};
+pub use destinations::{DestinationResult, DestinationWindow};
 pub(super) use json::document;
 pub use json::json;
 pub use series::{AttemptsCount, Distribution, FleetResult, Latency, Percentile, PhaseResult, ShareCount, Stretch, WindowResult};

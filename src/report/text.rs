@@ -176,7 +176,12 @@ fn recovery(result: &RunResult, style: &Style) -> Option<String> {
 
 fn destination(of: &DestinationResult, style: &Style) -> String {
     let parts = [
-        format!("{} attempts, {} of {} succeeded", number(of.attempts as f64), number(of.succeeded as f64), number(of.operations as f64)),
+        format!(
+            "{} attempts, {} of {} succeeded",
+            number(of.attempts as f64),
+            number(of.succeeded as f64),
+            number(of.operations as f64)
+        ),
         format!("backlog {} ({})", number(of.backlog as f64), percent(of.backlog_share)),
         format!("p50 {}", millis(of.p50_ms)),
     ];

@@ -6,6 +6,7 @@ mod bisect;
 mod calibrate;
 mod failures;
 mod golden;
+mod guards;
 mod nginx;
 mod plans;
 mod queueing;

@@ -1,7 +1,7 @@
 //! The machines of a run's clients, and what they share.
 
 use super::WINDOW;
-use crate::fault::Phase;
+use crate::fault::{Origin, Phase};
 use crate::fleet::{Machine, Setup, Shared};
 use crate::metrics::Recorder;
 use crate::pace::Pacer;
@@ -92,6 +92,15 @@ pub fn machines(plan: &Plan, shared: &[Shared], part: Part) -> Vec<Machine> {
 pub fn recorder(plan: &Plan, phases: &[Phase]) -> Recorder {
     let destinations: Vec<usize> = plan.fleets.iter().map(|fleet| fleet.destinations().len()).collect();
     Recorder::new(plan.fleets.len(), phases, WINDOW).with_destinations(&destinations)
+}
+
+/// Where a run's traffic comes from: every fleet with each of its regions, in order.
+pub fn origins(plan: &Plan) -> Vec<Origin> {
+    let of = |(number, fleet): (usize, &Fleet)| {
+        let number = fleet_number(number);
+        (0..fleet.config.regions.count()).map(move |region| Origin { fleet: number, region })
+    };
+    plan.fleets.iter().enumerate().flat_map(of).collect()
 }
 
 /// A fleet's number, from its place in the plan.

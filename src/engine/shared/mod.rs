@@ -7,9 +7,9 @@ mod limits;
 mod producers;
 
 pub use faults::Faults;
-pub use fleets::{Part, fleet_number, machines, recorder, shared_state};
-pub use producers::{Enqueue, Producers, enqueued};
+pub use fleets::{Part, fleet_number, machines, origins, recorder, shared_state};
 pub use limits::limits_reached;
+pub use producers::{Enqueue, Producers, enqueued};
 
 use crate::time::Span;
 

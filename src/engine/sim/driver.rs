@@ -6,7 +6,9 @@ use super::queue::{Entry, Queue};
 use super::trace::Trace;
 use super::world::{Completion, Happened, Step, World};
 use crate::engine::Observer;
-use crate::engine::shared::{Enqueue, Faults, Part, Producers, WINDOW, enqueued, limits_reached, machines, recorder, shared_state};
+use crate::engine::shared::{
+    Enqueue, Faults, Part, Producers, WINDOW, enqueued, limits_reached, machines, recorder, shared_state,
+};
 use crate::fault::Phase;
 use crate::fleet::{Command, Machine, Output, Token};
 use crate::gate::Stops;
@@ -185,13 +187,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             Happened::Stale | Happened::Inside => {}
             Happened::Turned => self.turned(now),
             Happened::Ended(Completion { fleet, connection, outcome, hint }) => {
-                self.machines[usize::from(fleet)].ended(
-                    now,
-                    connection,
-                    outcome,
-                    hint.map_or(Hint::NONE, Hint::retry_after),
-                    &mut self.output,
-                );
+                self.machines[usize::from(fleet)].ended(now, connection, outcome, hint, &mut self.output);
                 self.carry_out(now, fleet);
             }
         }

@@ -120,7 +120,7 @@ impl Workers {
             }
             Reason::Parked => self.look_at_parked(now, out),
             Reason::Throttle(worker) => self.throttle_is_due(worker, now, out),
-            Reason::Flight { .. } => return false,
+            Reason::Flight { .. } | Reason::Restraint(_) => return false,
             Reason::Worker(worker) => {
                 if !self.crew.start(worker) {
                     return false;

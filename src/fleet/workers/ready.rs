@@ -108,13 +108,10 @@ impl Ready {
     }
 
     fn that_may_go(&self) -> impl Iterator<Item = (&(u16, u16), &Line)> {
-        self.lines.iter().filter(|((lane, _), line)| {
-            self.has_room(*lane) && !(line.fresh.is_empty() && line.others.is_empty())
-        })
+        self.lines.iter().filter(|((lane, _), line)| self.has_room(*lane) && !(line.fresh.is_empty() && line.others.is_empty()))
     }
 
     fn is_fresh(&self, job: &Job) -> bool {
         self.fresh_first && job.operation.attempts() == 0
     }
 }
-

@@ -159,6 +159,8 @@ impl Rules {
             timeout_at: attempt.timeout_at,
             idempotency_key: self.idempotency_key.draw(self.key(job, attempt.number)),
             enqueued_at: job.operation.intended(),
+            priority: None,
+            delay: Span::ZERO,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Checks of fleets of workers, of their queues, and of the producers that fill them.
 
-use super::{Context, fleets, names};
+use super::{Context, loads, names};
 use crate::config::{At, Place};
 use crate::fleet::WorkersConfig;
 use crate::fleet::workers::config::DispatchRate;
@@ -61,12 +61,18 @@ pub(super) fn names(raw: &RawPlan) -> Vec<&str> {
 /// A stream is what one client offers, and nobody waits for an end.
 fn stream(load: &Load, path: &[&str], length: Option<Span>, cx: &mut Context) {
     match load {
-        Load::Closed(_) | Load::Trigger(_) => {
+        Load::Closed(_) | Load::Trigger(_) | Load::Schedule(_) | Load::Foreground(_) | Load::OnReconnect(_) => {
             let place = cx.at(path);
             let message = format!("`{}` is no stream of operations: its clients are not there", load.key());
-            cx.error(place, message, "use `constant`, `poisson`, `ramp` or `spike`; `backlog: N` for many at the start");
+            cx.error(
+                place,
+                message,
+                "use `constant`, `poisson`, `ramp`, `spike` or `day_curve`; `backlog: N` for many at the start",
+            );
         }
-        _ => fleets::load(&[path, &[load.key()]].concat(), load, 1, length, cx),
+        Load::Constant(_) | Load::Poisson(_) | Load::Ramp(_) | Load::Spike(_) | Load::DayCurve(_) => {
+            loads::check(path, load, 1, length, cx);
+        }
     }
 }
 
@@ -138,6 +144,10 @@ fn nothing_comes(fleet: &Fleet, place: Place, cx: &mut Context) {
     let standing = workers.queue.streams().iter().any(|(_, stream)| stream.backlog > 0);
     if !standing && offered_by(&fleet.config.load, 1).peak() <= 0.0 {
         let message = format!("nothing comes into the queue of `{}`", fleet.name);
-        cx.error(place, message, "such as `queue: { arrivals: { poisson: { rate: 20/s } } }`, or a fleet of producers with `into:`");
+        cx.error(
+            place,
+            message,
+            "such as `queue: { arrivals: { poisson: { rate: 20/s } } }`, or a fleet of producers with `into:`",
+        );
     }
 }

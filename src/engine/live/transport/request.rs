@@ -47,7 +47,8 @@ pub enum HeaderError {
 /// of when the run began, so that a target that remembers keys takes no run for the one before it; a dash; and 32 that also
 /// key the dice of proxy and built-in target); `X-Stormwake-Attempt` (1 for the first attempt);
 /// `X-Stormwake-Enqueued-At` (when the operation was enqueued, in milliseconds since 1970 UTC, so that a service with
-/// another clock can judge its age); `X-Stormwake-Fleet`; `X-Stormwake-Destination` where a fleet of workers has several; and `Priority` where the fleet has one.
+/// another clock can judge its age); `X-Stormwake-Fleet`; `X-Stormwake-Destination` where a fleet of workers has several; and
+/// `Priority` where the fleet or the operation has one.
 pub struct Requests {
     /// By fleet, then by route.
     templates: Vec<Vec<Template>>,
@@ -116,6 +117,9 @@ impl Requests {
         let destinations = self.destinations.get(usize::from(send.operation.fleet));
         if let Some(name) = destinations.and_then(|names| names.get(usize::from(send.destination))) {
             headers.insert(DESTINATION, name.clone());
+        }
+        if let Some(priority) = send.priority {
+            headers.insert(PRIORITY, HeaderValue::from_static(priority.header()));
         }
         request
     }
