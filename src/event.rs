@@ -125,4 +125,15 @@ pub enum Event {
         /// When.
         at: Timestamp,
     },
+    /// A fleet did what the timeline asked of it, as far as this shard's clients go.
+    Acted {
+        /// The fleet's number.
+        fleet: u16,
+        /// The action's place among the fleet's own.
+        action: u16,
+        /// When.
+        at: Timestamp,
+        /// How many clients, workers or operations it changed something for.
+        affected: u64,
+    },
 }

@@ -2,6 +2,7 @@
 //! carries out commands, in their order, and keeps no rule of its own.
 
 use super::FleetConfig;
+use super::action::TimedAction;
 use crate::event::{Event, OperationId};
 use crate::pace::Pacer;
 use crate::policy::{Budget, Policy};
@@ -28,6 +29,8 @@ pub struct Setup {
     pub end: Timestamp,
     /// How often each route is taken, against the others; empty for one route.
     pub route_weights: Vec<f64>,
+    /// What the timeline makes it do, in the order of its moments. The machine asks for its own wake-ups.
+    pub actions: Vec<TimedAction>,
     /// What it shares with other shards.
     pub shared: Shared,
 }
@@ -37,6 +40,8 @@ pub struct Setup {
 pub struct Shared {
     /// The fleet's retry budget, where its tier is `fleet`; without one the shard makes its own.
     pub budget: Option<Arc<Budget>>,
+    /// By action, the fleet's retry budget after it, where it brings one of that tier.
+    pub budgets_after: Vec<Option<Arc<Budget>>>,
     /// The ceiling on attempts per second.
     pub ceiling: Option<Arc<Pacer>>,
 }

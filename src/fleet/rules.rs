@@ -40,7 +40,7 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn new(setup: Setup) -> Self {
-        let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared } = setup;
+        let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared, .. } = setup;
         let (mut shared_budget, mut budgets) = (None, Vec::new());
         if let Some(At { value: budget, .. }) = &policy.budget {
             match budget.tier {

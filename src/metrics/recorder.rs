@@ -97,6 +97,7 @@ impl Recorder {
                 open.counts.late_by_generator += u64::from(by == LateBy::Generator);
             }),
             Event::BudgetRefused { operation, at } => self.count(operation, at, |open| open.counts.budget_refused += 1),
+            Event::Acted { .. } => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::fleet::{Devices, Setup, Shared};
 use crate::pace::Pacer;
-use crate::plan::Plan;
+use crate::plan::{Plan, action};
 use crate::policy::Budget;
 use crate::policy::budget::Tier;
 use crate::time::{Rate, Timestamp};
@@ -12,9 +12,14 @@ use std::sync::Arc;
 /// What all clients of a run share, however they are divided: by fleet its budget, and one ceiling for all.
 pub fn shared_state(plan: &Plan) -> Vec<Shared> {
     let ceiling = plan.target.max_attempts.map(|rate| Arc::new(Pacer::new(rate, ceiling_burst(rate))));
-    let shared = plan.fleets.iter().map(|fleet| {
+    let shared = plan.fleets.iter().enumerate().map(|(number, fleet)| {
         let budget = fleet.policy.budget.as_ref().filter(|budget| budget.value.tier == Tier::Fleet);
-        Shared { budget: budget.map(|budget| Arc::new(Budget::new(&budget.value))), ceiling: ceiling.clone() }
+        let actions = action::of_fleet(&plan.actions, fleet_number(number));
+        Shared {
+            budget: budget.map(|budget| Arc::new(Budget::new(&budget.value))),
+            budgets_after: actions.iter().map(|(_, action)| action.shared_budget()).collect(),
+            ceiling: ceiling.clone(),
+        }
     });
     shared.collect()
 }
@@ -32,6 +37,7 @@ pub fn machines(plan: &Plan, shared: &[Shared], clients_of: impl Fn(u32) -> Rang
             grain: plan.timer_grain,
             end: Timestamp::ZERO + plan.length,
             route_weights: plan.target.routes.iter().map(|route| route.weight).collect(),
+            actions: action::of_fleet(&plan.actions, fleet_number(number)),
             shared: shared.clone(),
         })
     });

@@ -189,7 +189,7 @@ fn check_books(wire: &Wire, policy: &Policy) {
                 let deadline = policy.deadline.map_or(Timestamp::NEVER, |d| (offered + d).round_up(GRAIN));
                 assert!(at <= deadline + wire.lateness, "held past its deadline");
             }
-            Event::LateStart { .. } | Event::BudgetRefused { .. } => {}
+            Event::LateStart { .. } | Event::BudgetRefused { .. } | Event::Acted { .. } => {}
         }
     }
     assert!(stories.values().all(|s| s.offered && s.finished.is_some()), "offered and never finished");
@@ -261,6 +261,7 @@ fn setup(clients: u32, load: Load, policy: Policy) -> Setup {
         grain: GRAIN,
         end: at(20_000),
         route_weights: vec![],
+        actions: Vec::new(),
         shared: Shared::default(),
     }
 }

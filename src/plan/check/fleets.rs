@@ -20,6 +20,7 @@ const MAX_RATE: f64 = 10_000_000.0;
 pub(super) fn check(raw: &RawPlan, length: Option<Span>, cx: &mut Context) -> Vec<Fleet> {
     let mut used = BTreeSet::new();
     used.extend(super::compare::named(raw));
+    used.extend(super::actions::named(raw));
     let fleets = read_fleets(raw, length, &mut used, cx);
     let Some(policies) = &raw.policies.0 else { return fleets };
     for entry in &policies.0 {
@@ -29,7 +30,7 @@ pub(super) fn check(raw: &RawPlan, length: Option<Span>, cx: &mut Context) -> Ve
         }
         if !used.contains(entry.name.as_str()) {
             let message = format!("no fleet uses the policy `{}`", short(&entry.name));
-            cx.warn(entry.place, message, "name it in a fleet or in `compare`, or remove it");
+            cx.warn(entry.place, message, "name it in a fleet, an action or in `compare`, or remove it");
         }
     }
     fleets
@@ -77,7 +78,8 @@ fn named_by_node<'a>(fleet: &str, raw: &'a RawPlan, cx: &Context) -> Option<&'a 
     raw.policies.0.as_ref()?.0.iter().map(|entry| entry.name.as_str()).find(|known| known == name)
 }
 
-fn resolve(fleet: &str, policy: &At<PolicyRef>, raw: &RawPlan, cx: &mut Context) -> Option<(String, Policy)> {
+/// The policy that is named, or spelled out in the fleet, and its name.
+pub(super) fn resolve(fleet: &str, policy: &At<PolicyRef>, raw: &RawPlan, cx: &mut Context) -> Option<(String, Policy)> {
     match &policy.value {
         PolicyRef::Inline(inline) => {
             policy::check(inline, &["fleets", fleet, "policy"], cx);
@@ -180,10 +182,19 @@ fn spike_fits(spike: &crate::load::Spike, length: Option<Span>, [at, lasting]: [
 fn rate_bounds(rate: Rate, factor: f64, place: Place, cx: &mut Context) {
     if rate.get() <= 0.0 {
         cx.error(place, "a rate of 0 offers nothing", "remove the fleet, or raise the rate");
-    } else if rate.get() * factor > MAX_RATE {
-        let message = format!("{}/s over the fleet: {MAX_RATE}/s at most", rate.get() * factor);
+    } else {
+        rate_bounds_above(rate.get() * factor, place, cx);
+    }
+}
+
+/// Whether a fleet's rate is no higher than a plan may ask for.
+pub(super) fn rate_bounds_above(rate: f64, place: Place, cx: &mut Context) -> bool {
+    let sound = rate <= MAX_RATE;
+    if !sound {
+        let message = format!("{rate}/s over the fleet: {MAX_RATE}/s at most");
         cx.error(place, message, "lower the rate, or the number of clients");
     }
+    sound
 }
 
 /// A header's value: visible ASCII, spaces and tabs inside.

@@ -1,5 +1,6 @@
 //! From what a plan says to what can be run: names resolved, numbers checked against each other.
 
+mod actions;
 mod compare;
 mod fleets;
 mod judge;
@@ -58,7 +59,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
     if let Some(network) = &raw.network.0 {
         network::check(network, &fleets, &mut cx);
     }
-    let timeline = timeline::check(&raw, length, &mut cx);
+    let timeline = timeline::check(&raw, &fleets, length, &mut cx);
     let judged = judge::check(&raw, &timeline, &fleets, length, &mut cx);
     let compare = compare::check(&raw, &mut cx);
     Some(Plan {
@@ -69,6 +70,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
         fleets,
         steady_state: judged.steady_state,
         timeline: timeline.steps,
+        actions: timeline.actions,
         recovery: judged.recovery,
         gates: judged.gates,
         recovered: judged.recovered,

@@ -99,7 +99,7 @@ fn signs(made: &Made) -> BTreeSet<String> {
         Event::Sent { retry: true, .. } => Some("retry".into()),
         Event::BudgetRefused { .. } => Some("budget".into()),
         Event::LateStart { .. } => Some("late".into()),
-        Event::Offered { .. } | Event::Sent { .. } => None,
+        Event::Offered { .. } | Event::Sent { .. } | Event::Acted { .. } => None,
     };
     let held = (made.ceiling_holds > 0).then(|| "ceiling".to_string());
     made.events.iter().filter_map(of).chain(held).collect()

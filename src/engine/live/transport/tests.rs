@@ -127,6 +127,7 @@ pub fn plan(success: Success, connections: Connections) -> Plan {
         fleets: vec![Fleet { name: "apps".into(), policy_name: "inline".into(), policy, config }],
         steady_state: None,
         timeline: vec![],
+        actions: Vec::new(),
         recovery: None,
         gates: vec![],
         recovered: None,
