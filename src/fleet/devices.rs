@@ -33,6 +33,7 @@ pub struct Devices {
     ceiling: Option<Ceiling>,
     in_flight: u64,
     deep_retries: u64,
+    scheduled: u64,
     is_stopped: bool,
 }
 
@@ -46,6 +47,7 @@ impl Devices {
             held: Slab::new(),
             in_flight: 0,
             deep_retries: 0,
+            scheduled: 0,
             is_stopped: false,
         }
     }
@@ -145,6 +147,9 @@ impl Devices {
             oldest_age: oldest.map_or(Span::ZERO, |(_, entry)| now.since(entry.operation.intended())),
             deep_retries: self.deep_retries,
             late: self.held.in_order().take_while(|(slot, _)| is_late(*slot)).count() as u64,
+            scheduled: self.scheduled,
+            // Only the engine knows.
+            arrived: 0,
         }
     }
 
@@ -229,6 +234,7 @@ impl Devices {
     /// An operation may be sent: at once, or when the connection and the ceiling let it. `wanted` is the moment that
     /// the plan wants, against which lag is measured; none where it is this very one by nature.
     fn make_ready(&mut self, slot: u32, wanted: Option<Timestamp>, now: Timestamp, out: &mut Output) {
+        self.scheduled += 1;
         let generation = self.held.put(slot, Place::Ready, wanted.unwrap_or(now));
         let entry = self.held.get_mut(slot);
         entry.held = if wanted.is_some() { Held::No } else { Held::AtOnce };

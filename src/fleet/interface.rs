@@ -123,4 +123,8 @@ pub struct Gauges {
     pub deep_retries: u64,
     /// Of them, those past their deadline.
     pub late: u64,
+    /// Operations whose moment to be sent came, since the start of the run.
+    pub scheduled: u64,
+    /// Requests that reached the proxy, since the start of the run. A machine does not know: the engine fills it in.
+    pub arrived: u64,
 }

@@ -10,6 +10,7 @@ pub mod fleet;
 mod judgement;
 mod load;
 mod overrides;
+mod periods;
 pub mod raw;
 pub mod target;
 pub mod url;

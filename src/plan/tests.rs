@@ -378,6 +378,8 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("http://127.0.0.1:8080/x", "http://127.0.0.1:¶${PORTT:?which port}/x", "which port"),
     ("http://127.0.0.1:8080/x", "¶http://127.0.0.1:${WORD}/x", "`soon` is not a port"),
     ("timeout: 1s", "timeout: ¶\"1s ${WORD}\"", "not a duration"),
+    ("errors: \"<= 1%\"", "wave_score: ¶\"<= 2x baseline\"", "has no baseline"),
+    ("errors: \"<= 1%\"", "wave_score: \"<= 1.3x\", during: ¶recovery", "no other"),
     // YAML.
     ("seed: 1", "seed: 1\n¶seed: 2", "the key `seed` is there twice|line 3 already"),
     ("seed: 1", "seed: ¶*nobody", "names no anchor"),

@@ -5,6 +5,7 @@
 //!
 //! - `t_ms`: when the window begins, since the run began; `phase`: the phase that it begins in
 //! - `offered`, `attempts`, `retries`, `retry_share`: operations by intended start; attempts by send
+//! - `scheduled`, `arrived`: operations whose moment to be sent came; requests that reached the proxy
 //! - `succeeded`, `failed`, `refused`, `dropped`: operations by how they ended, booked when they did
 //! - `late_starts`, `budget_refused`: operations started late; retries that a budget refused
 //! - `attempt_…`: attempts that ended, by how: `success`, `status_429`, other `status_4xx`, `status_5xx`, `status_other`,
@@ -17,13 +18,15 @@ use super::result::{RunResult, WindowResult};
 use std::io::{self, Write};
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 31] = [
+pub const COLUMNS: [&str; 33] = [
     "t_ms",
     "phase",
     "offered",
     "attempts",
     "retries",
     "retry_share",
+    "scheduled",
+    "arrived",
     "succeeded",
     "failed",
     "refused",
@@ -52,7 +55,7 @@ pub const COLUMNS: [&str; 31] = [
 ];
 
 /// Where the columns of attempt outcomes begin.
-const OUTCOMES_FROM: usize = 12;
+const OUTCOMES_FROM: usize = 14;
 /// How many there are.
 const OUTCOMES: usize = 10;
 
@@ -74,6 +77,7 @@ fn row(window: &WindowResult, phase: &str) -> Vec<String> {
     let mut row = vec![window.t_ms.to_string(), quoted(phase)];
     row.extend([window.offered, window.attempts, window.retries].map(|n| n.to_string()));
     row.push(figure(window.retry_share));
+    row.extend([window.scheduled, window.arrived].map(|n| n.to_string()));
     row.extend([window.succeeded, window.failed, window.refused, window.dropped].map(|n| n.to_string()));
     row.extend([window.late_starts, window.budget_refused].map(|n| n.to_string()));
     row.extend(outcomes(window).map(|n| n.to_string()));

@@ -10,10 +10,10 @@ use crate::engine::live::stop::{Answer, Checks};
 use crate::engine::live::target::TargetProcess;
 use crate::engine::live::timer::Timer;
 use crate::engine::live::transport::{Requests, WireCounts};
-use crate::engine::shared::{Faults, WINDOW, limits_reached};
+use crate::engine::shared::{Acts, Faults, WINDOW, limits_reached, look_for_waves};
 use crate::fault::{Phase, Timeline};
 use crate::gate::stop::Stops;
-use crate::metrics::{RunEvent, RunRecord, Series, StopReason, Totals};
+use crate::metrics::{Acted, RunEvent, RunRecord, Series, StopReason, Totals};
 use crate::plan::Plan;
 use crate::time::{Span, Timestamp};
 use std::future::Future;
@@ -62,6 +62,7 @@ pub struct Coordinator {
     /// The moments at which something changes that have not come yet; the last one first.
     moments: Vec<Timestamp>,
     faults: Faults,
+    acts: Acts,
     stops: Stops,
     /// Whether each check of `stop_if` passed when it was last asked.
     passed: Vec<bool>,
@@ -86,6 +87,7 @@ impl Coordinator {
             timer,
             moments,
             faults: Faults::new(&parts.timeline),
+            acts: Acts::new(&parts.plan),
             stops: Stops::new(&parts.plan.stop_if, WINDOW, parts.plan.baseline()),
             passed: vec![true; parts.plan.stop_if.len()],
             totals: Vec::new(),
@@ -201,8 +203,16 @@ impl Coordinator {
             let ended: u64 = window.all.by_outcome.values().sum();
             self.ended = self.ended.map(|before| before + ended);
         }
+        let acted = self.parts.series.acted();
+        self.tell_acted(&acted);
         self.warn_of_unreachable();
         stop.map(StopReason::StopCondition)
+    }
+
+    fn tell_acted(&mut self, acted: &[Acted]) {
+        for (at, event) in self.acts.fleets_acted(&self.parts.plan, acted) {
+            self.parts.hearing.event(at, &event);
+        }
     }
 
     /// Says once that most attempts fail because the target takes no connections: else that is one column among many.
@@ -255,11 +265,14 @@ impl Coordinator {
         for text in self.parts.proxy.notices() {
             self.tell(&RunEvent::Warning { text });
         }
+        let acted = self.parts.series.acted_last(&self.totals);
+        self.tell_acted(&acted);
         self.tell(&RunEvent::Ended);
         let unheard = self.parts.hearing.end(PATIENCE).await;
         let rest = RunRecord {
             fleets: self.parts.plan.fleets.iter().map(|fleet| fleet.name.clone()).collect(),
             faults,
+            actions: self.acts.records(),
             ended,
             length: self.parts.plan.length,
             stopped: stopped.or(internal),
@@ -269,6 +282,7 @@ impl Coordinator {
             ..RunRecord::default()
         };
         let mut record = self.parts.series.finish(self.totals, rest);
+        look_for_waves(&self.parts.plan, &mut record);
         let own = [
             ("ephemeral ports", self.wires.out_of_ports),
             ("file descriptors", self.wires.out_of_descriptors),

@@ -180,13 +180,15 @@ fn driver(setup: &ShardSetup, wire: Transport, messages: mpsc::UnboundedSender<M
 
 fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
     let fleets = setup.plan.fleets.iter().enumerate().map(|(number, fleet)| {
-        let (number, proxy) = (fleet_number(number), setup.proxy.clone());
+        let (number, proxy, shard) = (fleet_number(number), setup.proxy.clone(), setup.index);
+        let listening = proxy.clone();
         FleetWires {
             fleet: number,
             clients: share_of(fleet.config.clients, setup.index, setup.shards),
             addr: setup.proxy.addr(number),
             connections: fleet.config.connections,
             on_refused: Box::new(move || proxy.refused(number)),
+            arrived: Box::new(move || listening.arrived(shard, number)),
         }
     });
     fleets.collect()

@@ -38,6 +38,8 @@ pub struct FleetWires {
     pub connections: Connections,
     /// Told of each connect that the kernel refused: the proxy's listener is closed then, and cannot count it.
     pub on_refused: Box<dyn Fn()>,
+    /// How many of the fleet's requests have reached this shard's part of the proxy.
+    pub arrived: Box<dyn Fn() -> u64>,
 }
 
 /// What happened to connections, beside attempts.
@@ -74,6 +76,7 @@ pub struct Transport {
 struct Wires {
     first: u32,
     slots: Vec<Rc<Slot>>,
+    arrived: Box<dyn Fn() -> u64>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -95,7 +98,7 @@ impl Transport {
             });
             let slots: Vec<Rc<Slot>> = fleet.clients.clone().map(|client| Rc::new(Slot::new(client))).collect();
             let tasks = slots.iter().map(|slot| tokio::task::spawn_local(client::run(wire.clone(), slot.clone()))).collect();
-            Wires { first: fleet.clients.start, slots, tasks }
+            Wires { first: fleet.clients.start, slots, arrived: fleet.arrived, tasks }
         });
         Self { fleets: wires.collect(), completions: completions.clone(), counts, serial: Cell::new(0) }
     }
@@ -144,6 +147,11 @@ impl Transport {
     /// Returns once an attempt has ended.
     pub async fn ready(&self) {
         std::future::poll_fn(|cx| self.completions.poll_ready(cx)).await;
+    }
+
+    /// How many of a fleet's requests have reached this shard's part of the proxy.
+    pub fn arrived(&self, fleet: u16) -> u64 {
+        self.fleets.get(usize::from(fleet)).map_or(0, |wires| (wires.arrived)())
     }
 
     /// What happened to connections so far.

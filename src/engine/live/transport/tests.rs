@@ -160,7 +160,7 @@ fn transport(addr: SocketAddr, success: Success, connections: Connections) -> Tr
     requests.start_at(1_000);
     let clock: Arc<dyn Clock> = LiveClock::starting_now();
     Transport::new(
-        vec![FleetWires { fleet: 0, clients: 0..4, addr, connections, on_refused: Box::new(|| {}) }],
+        vec![FleetWires { fleet: 0, clients: 0..4, addr, connections, on_refused: Box::new(|| {}), arrived: Box::new(|| 0) }],
         &requests,
         &clock,
     )
