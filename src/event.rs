@@ -41,10 +41,14 @@ pub enum OperationOutcome {
     Failed,
     /// Still held when the run ended.
     Unresolved,
-    /// Refused at ingress: the client's outbox was full.
+    /// Refused at ingress: the client's outbox or the workers' queue was full, or its destination paused.
     Refused,
     /// Never started, because it would have started too late.
     Dropped,
+    /// A newer operation of its client took its place.
+    Superseded,
+    /// Given up, and put aside where somebody may look at it.
+    DeadLettered,
 }
 
 /// What made an operation start late.
@@ -118,22 +122,22 @@ pub enum Event {
         /// Whose doing that is.
         by: LateBy,
     },
+    /// Something was done to a fleet.
+    Acted {
+        /// The fleet's number in the plan.
+        fleet: u16,
+        /// The action's number among those of the fleet.
+        action: u16,
+        /// When.
+        at: Timestamp,
+        /// How many workers, clients or operations it touched.
+        affected: u64,
+    },
     /// The budget refused a retry.
     BudgetRefused {
         /// To which operation.
         operation: OperationId,
         /// When.
         at: Timestamp,
-    },
-    /// A fleet did what the timeline asked of it, as far as this shard's clients go.
-    Acted {
-        /// The fleet's number.
-        fleet: u16,
-        /// The action's place among the fleet's own.
-        action: u16,
-        /// When.
-        at: Timestamp,
-        /// How many clients, workers or operations it changed something for.
-        affected: u64,
     },
 }

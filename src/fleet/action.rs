@@ -1,85 +1,82 @@
-//! What the timeline makes a fleet do in mid-run, its names resolved. The fleet's machine carries it out at a wake-up of its
-//! own, so that no engine is involved; every shard does its clients' part.
+//! What the timeline does to a fleet in mid-run, beside faults. Plain data, with every name resolved; the fleet's machine carries it
+//! out itself, by a wake-up at its moment, so that both engines do the same.
 
-use crate::config::At;
-use crate::policy::Policy;
-use crate::policy::budget::{Budget, Tier};
-use crate::time::{Span, Timestamp};
 use crate::keyword;
+use crate::policy::budget::{Budget, Tier};
+use crate::policy::Policy;
+use crate::time::{Rate, Span, Timestamp};
 use std::sync::Arc;
 
-keyword! {
-    /// What a pause holds up.
-    pub enum PauseScope {
-        /// Nothing new is taken in: it is refused, and counted so. What was taken in goes on, its retries too.
-        ingress => Ingress,
-        /// Nothing is sent any more, retries neither. What comes up or falls due meanwhile is held, as far as its bounds let it.
-        all => All,
-    }
-}
-
-/// Something that the timeline makes a fleet do.
+/// Something that is done to a fleet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FleetAction {
-    /// Every client or worker stops at once: what it has on the wire is given up and goes back, with all that it held, to the outbox or the queue
-    /// for a new pass. The i-th of n begins again after i/n of `stagger`.
+    /// Everybody stops at once: attempts on the wire are given up, what is held goes back to the queue (of devices: stays
+    /// in the outbox). The i-th of N starts again `stagger` · i/N later.
     Restart {
-        /// The policy after it; the one before where there is none.
-        policy: Option<Box<Policy>>,
-        /// Over how long they come back.
+        /// How they retry from then on; as before where nothing is said.
+        policy: Option<Arc<Policy>>,
+        /// Over how long they start again.
         stagger: Span,
     },
-    /// Another policy from here on; what waits already keeps its moment.
+    /// Retries follow another policy from now on; waits that have begun stay.
     SetPolicy {
         /// Which.
-        policy: Box<Policy>,
+        policy: Arc<Policy>,
     },
-    /// Another lane for what is bound for a destination: new operations, and retries that fall due from here on. What is ready stays where it is.
+    /// A destination's deliveries go to another lane from now on: new ones, and every retry that falls due. What stands ready
+    /// stays where it is.
     SetLane {
-        /// The number of the destination in the fleet.
-        destination: u16,
-        /// Where to.
-        to: LaneChange,
-    },
-    /// Holds the fleet up, or what is bound for one destination, until a resume.
-    Pause {
-        /// The number of the destination in the fleet; all of them where none is named.
+        /// The destination's number in its fleet; none for every one of them.
         destination: Option<u16>,
-        /// What is held up.
+        /// A lane of its own with so many workers at most; none for the lane that all share.
+        concurrency: Option<u32>,
+    },
+    /// A destination is paused, until [`FleetAction::Resume`].
+    Pause {
+        /// The destination's number in its fleet; none for every one of them.
+        destination: Option<u16>,
+        /// What stops.
         scope: PauseScope,
     },
-    /// Ends a pause of either scope.
+    /// A pause ends.
     Resume {
-        /// The number of the destination in the fleet; all of them where none is named.
+        /// The destination's number in its fleet; none for every one of them.
         destination: Option<u16>,
     },
-    /// Another rate of arrivals from here on; the draws stay.
-    SetRate {
-        /// The new rate / the rate that the plan gives the fleet.
+    /// Operations come at another rate from now on; the draws stay. Of clients only.
+    SetArrivals {
+        /// The new rate / the one that the plan gives the fleet.
         factor: f64,
     },
-    /// So many clients or workers from here on: those beyond them offer, or take, nothing new.
+    /// A destination's token bucket gets another rate. Of workers only.
+    SetRate {
+        /// The destination's number in its fleet; none for every one of them.
+        destination: Option<u16>,
+        /// Dispatches a second; none for no limit.
+        rate: Option<Rate>,
+        /// How many may go at once.
+        burst: u32,
+    },
+    /// There are so many workers, or clients, from now on. Those too many go when they are free.
     Scale {
         /// How many.
         to: u32,
     },
-    /// Everything that waits to be sent, in outboxes, queues or backoff, is dropped. What is on the wire stays.
+    /// What waits to be sent, in outbox, queue or backoff, is thrown away: dropped, in the books. What is on the wire stays.
     DropBacklog {
-        /// The number of the destination in the fleet; all of them where none is named.
+        /// The destination's number in its fleet; none for every one of them.
         destination: Option<u16>,
     },
 }
 
-/// Where operations for a destination go from here on.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LaneChange {
-    /// To a lane of the fleet, by its name.
-    Named(String),
-    /// To a lane of their own, with so many attempts on the wire at once.
-    Own {
-        /// How many.
-        concurrency: u32,
-    },
+keyword! {
+    /// What a pause stops.
+    pub enum PauseScope {
+        /// New operations are refused at ingress; what is there already, scheduled retries above all, goes on.
+        ingress => Ingress,
+        /// Nothing is dispatched any more, scheduled work included. New operations are taken in and wait.
+        all => All,
+    }
 }
 
 /// An action and its moment. A machine's actions are in the order of their moments, and are called by their place in it.
@@ -94,16 +91,16 @@ impl FleetAction {
             Self::SetLane { .. } => "set_lane",
             Self::Pause { .. } => "pause",
             Self::Resume { .. } => "resume",
-            Self::SetRate { .. } => "set_rate",
+            Self::SetArrivals { .. } | Self::SetRate { .. } => "set_rate",
             Self::Scale { .. } => "scale",
             Self::DropBacklog { .. } => "drop_backlog",
         }
     }
 
     /// The policy that it brings, if it brings one.
-    pub fn policy(&self) -> Option<&Policy> {
+    pub fn policy(&self) -> Option<&Arc<Policy>> {
         match self {
-            Self::Restart { policy, .. } => policy.as_deref(),
+            Self::Restart { policy, .. } => policy.as_ref(),
             Self::SetPolicy { policy } => Some(policy),
             _ => None,
         }
@@ -111,7 +108,7 @@ impl FleetAction {
 
     /// The budget that the fleet's shards share after it, where the policy that it brings has one of that tier.
     pub fn shared_budget(&self) -> Option<Arc<Budget>> {
-        let At { value: budget, .. } = self.policy()?.budget.as_ref()?;
+        let budget = &self.policy()?.budget.as_ref()?.value;
         (budget.tier == Tier::Fleet).then(|| Arc::new(Budget::new(budget)))
     }
 }

@@ -101,10 +101,10 @@ impl Devices {
         self.clients.get(client as usize).map_or(0, |client| client.number)
     }
 
-    /// The attempt on a client's wire has ended. `hint` is the wait that the server asked for. Ignored where nothing
+    /// The attempt on a connection has ended. `hint` is the wait that the server asked for. Ignored where nothing
     /// is on that wire.
-    pub fn ended(&mut self, now: Timestamp, client: u32, outcome: AttemptOutcome, hint: Option<Span>, out: &mut Output) {
-        let client = self.rules.place_of(client);
+    pub fn ended(&mut self, now: Timestamp, connection: u32, outcome: AttemptOutcome, hint: Option<Span>, out: &mut Output) {
+        let client = self.rules.place_of(connection);
         let Some(Client { on_wire, .. }) = self.clients.get(client as usize).copied() else { return };
         if on_wire != NONE && !self.is_stopped {
             self.attempt_over(on_wire, now, outcome, hint, out);
@@ -116,7 +116,7 @@ impl Devices {
     pub fn stop(&mut self, now: Timestamp, out: &mut Output) {
         for (_, entry) in self.held.in_order() {
             if entry.place == Place::Wire {
-                out.commands.push(Command::Cancel { client: self.rules.number_of(entry.client) });
+                out.commands.push(Command::Cancel { connection: self.rules.number_of(entry.client) });
             }
             out.events.push(Event::Finished {
                 operation: self.rules.id(entry.client, entry.number),
@@ -220,7 +220,7 @@ impl Devices {
         match entry.place {
             Place::Backoff => self.make_ready(slot, Some(entry.since), now, out),
             Place::Wire => {
-                out.commands.push(Command::Cancel { client: self.rules.number_of(entry.client) });
+                out.commands.push(Command::Cancel { connection: self.rules.number_of(entry.client) });
                 self.attempt_over(slot, now, AttemptOutcome::Timeout, None, out);
             }
             Place::Ready => {

@@ -1,8 +1,7 @@
 //! What a fleet's machine and an engine exchange: plain data. An engine hands in moments and how attempts ended; it
 //! carries out commands, in their order, and keeps no rule of its own.
 
-use super::FleetConfig;
-use super::action::TimedAction;
+use super::{FleetConfig, TimedAction};
 use crate::event::{Event, OperationId};
 use crate::pace::Pacer;
 use crate::policy::{Budget, Policy};
@@ -10,7 +9,7 @@ use crate::time::{Span, Timestamp};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What the clients of one fleet in one shard are made from.
+/// What the machine of one fleet in one shard is made from.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The run's seed.
@@ -64,15 +63,15 @@ pub(super) enum Reason {
 /// What an engine has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Put this attempt on its client's wire.
+    /// Put this attempt on the wire.
     Send(Send),
-    /// The attempt on this client's wire was given up: close that connection. A [`Command::Send`] for the same client
+    /// The attempt on this connection was given up: close it. A [`Command::Send`] for the same connection
     /// may follow at once.
     Cancel {
-        /// The client.
-        client: u32,
+        /// The connection.
+        connection: u32,
     },
-    /// Call [`Devices::wake`](super::Devices::wake) at this moment, or as soon after it as possible.
+    /// Call [`Machine::wake`](super::Machine::wake) at this moment, or as soon after it as possible.
     Wake {
         /// When.
         at: Timestamp,
@@ -81,13 +80,18 @@ pub enum Command {
     },
 }
 
+/// The destination of what has none.
+pub const NO_DESTINATION: u16 = u16::MAX;
+
 /// An attempt to put on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Send {
-    /// On whose connection.
-    pub client: u32,
+    /// On which of the fleet's connections. Which client it is for, the operation says.
+    pub connection: u32,
     /// Of which operation.
     pub operation: OperationId,
+    /// Where it goes, by the number of the destination in the fleet; [`NO_DESTINATION`] where the fleet has none.
+    pub destination: u16,
     /// Its number in the operation, from 1, across passes.
     pub attempt: u32,
     /// Which of the target's routes it takes: the same for every attempt of an operation.

@@ -2,7 +2,7 @@
 //! the state, so that the state can be changed while the rules are read.
 
 use super::config::{IdempotencyKey, LateStarts};
-use super::interface::{Send, Setup};
+use super::interface::{NO_DESTINATION, Send, Setup};
 use super::route::Routes;
 use super::slab::{Entry, Held};
 use crate::config::At;
@@ -40,7 +40,7 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn new(setup: Setup) -> Self {
-        let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared, .. } = setup;
+        let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared, actions: _ } = setup;
         let (mut shared_budget, mut budgets) = (None, Vec::new());
         if let Some(At { value: budget, .. }) = &policy.budget {
             match budget.tier {
@@ -153,8 +153,9 @@ impl Rules {
         };
         let mut draws = self.key(client, number, attempt_of_key).stream(Purpose::IdempotencyKey);
         Send {
-            client: self.number_of(client),
+            connection: self.number_of(client),
             operation: self.id(client, number),
+            destination: NO_DESTINATION,
             attempt: attempt.number,
             route: self.routes.pick(self.key(client, number, 0)),
             timeout_at: attempt.timeout_at,

@@ -80,6 +80,10 @@ pub struct Counts {
     pub refused: u64,
     /// Operations dropped because they would have started too late.
     pub dropped: u64,
+    /// Operations whose place a newer one took.
+    pub superseded: u64,
+    /// Operations given up and put aside.
+    pub dead_lettered: u64,
     /// Operations that started late, whatever the cause.
     pub late_starts: u64,
     /// Of them, those that nothing of the plan held back: the generator was late.

@@ -205,6 +205,8 @@ impl Counts {
         self.unresolved += unresolved;
         self.refused += refused;
         self.dropped += other.dropped;
+        self.superseded += other.superseded;
+        self.dead_lettered += other.dead_lettered;
         self.late_starts += other.late_starts;
         self.budget_refused += other.budget_refused;
         other.by_outcome.iter().for_each(|(outcome, n)| *self.by_outcome.entry(*outcome).or_default() += n);
@@ -220,7 +222,7 @@ impl Counts {
 
     /// Operations that ended, unresolved ones aside.
     pub fn ended(&self) -> u64 {
-        self.succeeded + self.failed + self.refused + self.dropped
+        self.succeeded + self.failed + self.refused + self.dropped + self.superseded + self.dead_lettered
     }
 
     /// Whether nothing was counted.

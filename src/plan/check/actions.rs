@@ -2,13 +2,14 @@
 
 use super::{Context, fleets, names, policy};
 use crate::config::{At, Place};
-use crate::fleet::{FleetAction, FleetConfig, LaneChange};
+use crate::fleet::{FleetAction, FleetConfig};
 use crate::plan::action::{Call, Deed, Exec, RawAction, RawSetLane, RawSetRate, Webhook};
 use crate::plan::fleet::PolicyRef;
 use crate::plan::raw::RawStep;
 use crate::plan::{Fleet, RawPlan, TargetUrl};
 use crate::policy::Policy;
 use crate::time::Span;
+use std::sync::Arc;
 
 /// The longest that a command or a webhook may take: an interrupted run has to end.
 const LONGEST_LIMIT: Span = Span::from_secs(300);
@@ -56,13 +57,13 @@ impl Actions<'_> {
             RawAction::Http(http) => self.webhook(http, cx),
             RawAction::Restart(restart) => {
                 let policy = match &restart.policy {
-                    Some(policy) => Some(Box::new(self.policy(&restart.fleet, policy, cx)?)),
+                    Some(policy) => Some(Arc::new(self.policy(&restart.fleet, policy, cx)?)),
                     None => None,
                 };
                 self.of(&restart.fleet, cx, |_, _, _| Some(FleetAction::Restart { policy, stagger: restart.stagger }))
             }
             RawAction::SetPolicy(set) => {
-                let policy = Box::new(self.policy(&set.fleet, &set.policy, cx)?);
+                let policy = Arc::new(self.policy(&set.fleet, &set.policy, cx)?);
                 self.of(&set.fleet, cx, |_, _, _| Some(FleetAction::SetPolicy { policy }))
             }
             RawAction::SetLane(set) => self.of(&set.fleet, cx, |fleet, name, cx| set_lane(set, fleet, name, cx)),
@@ -164,19 +165,12 @@ fn check_call(call: &Call, cx: &mut Context) -> bool {
 }
 
 fn set_lane(set: &RawSetLane, fleet: &FleetConfig, name: &str, cx: &mut Context) -> Option<FleetAction> {
-    let destination = destination(Some(&set.destination), fleet, name, cx)??;
-    let to = match (&set.lane, set.concurrency) {
-        (Some(At { value: lane, place }), _) => {
-            let known = lanes(fleet);
-            if !known.contains(&lane.as_str()) {
-                names::unknown("lane", lane, *place, &known, cx);
-                return None;
-            }
-            LaneChange::Named(lane.clone())
-        }
-        (None, concurrency) => LaneChange::Own { concurrency: concurrency? },
-    };
-    Some(FleetAction::SetLane { destination, to })
+    if destinations(fleet).is_empty() {
+        cx.error(set.fleet.place, format!("fleet `{name}` has no lanes: it has clients, and no workers on a queue"), "remove the step");
+        return None;
+    }
+    let destination = destination(set.destination.as_ref(), fleet, name, cx)?;
+    Some(FleetAction::SetLane { destination, concurrency: set.concurrency })
 }
 
 fn set_rate(set: &RawSetRate, fleet: &FleetConfig, name: &str, cx: &mut Context) -> Option<FleetAction> {
@@ -190,7 +184,7 @@ fn set_rate(set: &RawSetRate, fleet: &FleetConfig, name: &str, cx: &mut Context)
         (Some(to), _) => to.value.get() / planned.get(),
         (None, factor) => factor.as_ref()?.value.0,
     };
-    fleets::rate_bounds_above(planned.get() * factor, place, cx).then_some(FleetAction::SetRate { factor })
+    fleets::rate_bounds_above(planned.get() * factor, place, cx).then_some(FleetAction::SetArrivals { factor })
 }
 
 /// The number of a destination; none of them where none is named. Nothing at all where it is not there.
@@ -213,11 +207,6 @@ fn destination(named: Option<&At<String>>, fleet: &FleetConfig, name: &str, cx: 
 
 /// The names of what a fleet's operations are bound for.
 fn destinations(_fleet: &FleetConfig) -> Vec<&str> {
-    Vec::new()
-}
-
-/// The names of a fleet's lanes.
-fn lanes(_fleet: &FleetConfig) -> Vec<&str> {
     Vec::new()
 }
 
@@ -265,7 +254,7 @@ timeline:
             ("{ at: 1s, action: { set_rate: { fleet: phones, to: 300/s } } }", 3.0),
             ("{ at: 1s, action: { set_rate: { fleet: phones, factor: 50% } } }", 0.5),
         ] {
-            let what = Deed::Fleet { fleet: 0, action: FleetAction::SetRate { factor } };
+            let what = Deed::Fleet { fleet: 0, action: FleetAction::SetArrivals { factor } };
             assert_eq!(actions(step)[0].what, what);
         }
         let inline = "{ at: 1s, action: { set_policy: { fleet: phones, policy: { attempts: 9, timeout: 2s } } } }";

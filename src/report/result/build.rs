@@ -145,7 +145,7 @@ fn totals(record: &RunRecord) -> Totals {
     let sum = Sum::of(record.windows.iter().map(|window| &window.all));
     let amplification = ratio(sum.attempts, first_attempts(record.summaries.iter()));
     let retry_share = ratio(sum.retries, sum.attempts);
-    let over = sum.succeeded + sum.failed + sum.refused + sum.dropped;
+    let over = sum.succeeded + sum.failed + sum.refused + sum.dropped + sum.superseded + sum.dead_lettered;
     let ended: u64 = sum.by_outcome.values().sum();
     let good = sum.by_outcome.get("success").copied().unwrap_or(0);
     let peak = record.windows.iter().map(|window| window.all.attempts).max();
@@ -160,6 +160,8 @@ fn totals(record: &RunRecord) -> Totals {
         lost: sum.failed,
         refused: sum.refused,
         dropped: sum.dropped,
+        superseded: sum.superseded,
+        dead_lettered: sum.dead_lettered,
         budget_refused: sum.budget_refused,
         by_outcome: sum.by_outcome,
         amplification: amplification.and_then(fine),
@@ -298,6 +300,8 @@ fn window(window: &Window) -> WindowResult {
         failed: all.failed,
         refused: all.refused,
         dropped: all.dropped,
+        superseded: all.superseded,
+        dead_lettered: all.dead_lettered,
         late_starts: all.late_starts,
         budget_refused: all.budget_refused,
         by_outcome: all.by_outcome.iter().map(|(&outcome, &count)| (outcome_name(outcome), count)).collect(),
@@ -325,6 +329,8 @@ struct Sum {
     unresolved: u64,
     refused: u64,
     dropped: u64,
+    superseded: u64,
+    dead_lettered: u64,
     late_by_generator: u64,
     budget_refused: u64,
     by_outcome: BTreeMap<String, u64>,
@@ -342,6 +348,8 @@ impl Sum {
             sum.unresolved += counts.unresolved;
             sum.refused += counts.refused;
             sum.dropped += counts.dropped;
+            sum.superseded += counts.superseded;
+            sum.dead_lettered += counts.dead_lettered;
             sum.late_by_generator += counts.late_by_generator;
             sum.budget_refused += counts.budget_refused;
             for (&outcome, &count) in &counts.by_outcome {

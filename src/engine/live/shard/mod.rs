@@ -184,7 +184,7 @@ fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
         let listening = proxy.clone();
         FleetWires {
             fleet: number,
-            clients: share_of(fleet.config.clients, setup.index, setup.shards),
+            numbers: share_of(fleet.config.clients, setup.index, setup.shards),
             addr: setup.proxy.addr(number),
             connections: fleet.config.connections,
             on_refused: Box::new(move || proxy.refused(number)),

@@ -98,8 +98,9 @@ fn signs(made: &Made) -> BTreeSet<String> {
         Event::Finished { outcome, .. } => Some(format!("{outcome:?}").to_lowercase()),
         Event::Sent { retry: true, .. } => Some("retry".into()),
         Event::BudgetRefused { .. } => Some("budget".into()),
+        Event::Acted { .. } => Some("acted".into()),
         Event::LateStart { .. } => Some("late".into()),
-        Event::Offered { .. } | Event::Sent { .. } | Event::Acted { .. } => None,
+        Event::Offered { .. } | Event::Sent { .. } => None,
     };
     let held = (made.ceiling_holds > 0).then(|| "ceiling".to_string());
     made.events.iter().filter_map(of).chain(held).collect()

@@ -2,7 +2,7 @@ use super::*;
 use crate::config::{At, Place, Table};
 use crate::engine::live::clock::LiveClock;
 use crate::event::OperationId;
-use crate::fleet::FleetConfig;
+use crate::fleet::{FleetConfig, NO_DESTINATION};
 use crate::load::{Closed, Load};
 use crate::plan::{Fleet, Plan, StatusSet, Success, TargetConfig, TargetUrl};
 use crate::policy::{Attempts, Backoff, Policy, RetryAfter};
@@ -143,10 +143,11 @@ fn any_2xx() -> Success {
     Success { status: vec![StatusSet::Class(2)], body_contains: None, within: None }
 }
 
-fn attempt(client: u32, attempt: u32) -> Send {
+fn attempt(connection: u32, attempt: u32) -> Send {
     Send {
-        client,
-        operation: OperationId { fleet: 0, client, number: 7 },
+        connection,
+        operation: OperationId { fleet: 0, client: connection, number: 7 },
+        destination: NO_DESTINATION,
         attempt,
         route: 0,
         timeout_at: Timestamp::NEVER,
@@ -160,7 +161,7 @@ fn transport(addr: SocketAddr, success: Success, connections: Connections) -> Tr
     requests.start_at(1_000);
     let clock: Arc<dyn Clock> = LiveClock::starting_now();
     Transport::new(
-        vec![FleetWires { fleet: 0, clients: 0..4, addr, connections, on_refused: Box::new(|| {}), arrived: Box::new(|| 0) }],
+        vec![FleetWires { fleet: 0, numbers: 0..4, addr, connections, on_refused: Box::new(|| {}), arrived: Box::new(|| 0) }],
         &requests,
         &clock,
     )
@@ -233,7 +234,7 @@ fn every_kind_of_peer_has_its_outcome() {
             let transport = transport(addr, success, Connections::KeepAlive);
             transport.send(attempt(2, 1));
             let got = completion(&transport).await;
-            assert_eq!((got.fleet, got.client, got.outcome), (0, 2, outcome), "{:?}", seen.requests.borrow());
+            assert_eq!((got.fleet, got.connection, got.outcome), (0, 2, outcome), "{:?}", seen.requests.borrow());
             assert_eq!(seen.requests.borrow().len(), 1, "nothing is sent twice");
         });
     }
