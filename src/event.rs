@@ -30,6 +30,10 @@ pub enum AttemptOutcome {
     Timeout,
     /// An answer that is not HTTP, or too large.
     Malformed,
+    /// Another attempt of the operation was answered first: a hedge that lost, cancelled by its client.
+    Cancelled,
+    /// The client's own breaker or throttle refused it. It never was on the wire, so no attempt ends so; an operation can.
+    Refused,
 }
 
 /// How an operation ended: exactly one of these for each that was offered.
@@ -133,7 +137,14 @@ pub enum Event {
         /// How many workers, clients or operations it touched.
         affected: u64,
     },
-    /// The budget refused a retry.
+    /// A breaker or a throttle refused a try: nothing went on the wire.
+    Throttled {
+        /// To which operation.
+        operation: OperationId,
+        /// When.
+        at: Timestamp,
+    },
+    /// The budget refused a retry: its operation gives up, or is parked.
     BudgetRefused {
         /// To which operation.
         operation: OperationId,

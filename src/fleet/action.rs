@@ -1,8 +1,10 @@
 //! What the timeline does to a fleet in mid-run, beside faults. Plain data, with every name resolved; the fleet's machine carries it
 //! out itself, by a wake-up at its moment, so that both engines do the same.
 
+use super::interface::SharedAfter;
 use crate::keyword;
 use crate::policy::budget::{Budget, Tier};
+use crate::policy::guards::SharedGuards;
 use crate::policy::Policy;
 use crate::time::{Rate, Span, Timestamp};
 use std::sync::Arc;
@@ -106,9 +108,11 @@ impl FleetAction {
         }
     }
 
-    /// The budget that the fleet's shards share after it, where the policy that it brings has one of that tier.
-    pub fn shared_budget(&self) -> Option<Arc<Budget>> {
-        let budget = &self.policy()?.budget.as_ref()?.value;
-        (budget.tier == Tier::Fleet).then(|| Arc::new(Budget::new(budget)))
+    /// What the fleet's shards share after it, where it brings a policy.
+    pub fn shared(&self) -> Option<SharedAfter> {
+        let policy = self.policy()?;
+        let budget = policy.budget.as_ref().filter(|budget| budget.value.tier == Tier::Fleet);
+        let budget = budget.map(|budget| Arc::new(Budget::new(&budget.value)));
+        Some(SharedAfter { budget, guards: SharedGuards::new(policy) })
     }
 }

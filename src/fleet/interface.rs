@@ -4,6 +4,7 @@
 use super::{FleetConfig, TimedAction};
 use crate::event::{Event, OperationId};
 use crate::pace::Pacer;
+use crate::policy::guards::SharedGuards;
 use crate::policy::{Budget, Policy};
 use crate::time::{Span, Timestamp};
 use std::ops::Range;
@@ -39,10 +40,21 @@ pub struct Setup {
 pub struct Shared {
     /// The fleet's retry budget, where its tier is `fleet`; without one the shard makes its own.
     pub budget: Option<Arc<Budget>>,
-    /// By action, the fleet's retry budget after it, where it brings one of that tier.
-    pub budgets_after: Vec<Option<Arc<Budget>>>,
+    /// The fleet's breaker and throttle, where their tier is `fleet`; likewise.
+    pub guards: SharedGuards,
+    /// By action, what takes the place of those where it brings another policy.
+    pub after: Vec<Option<SharedAfter>>,
     /// The ceiling on attempts per second.
     pub ceiling: Option<Arc<Pacer>>,
+}
+
+/// What shards share after an action that brings another policy.
+#[derive(Clone, Debug, Default)]
+pub struct SharedAfter {
+    /// The fleet's retry budget, where its tier is `fleet`.
+    pub budget: Option<Arc<Budget>>,
+    /// The fleet's breaker and throttle, where their tier is `fleet`.
+    pub guards: SharedGuards,
 }
 
 /// Names what a wake-up is for. A token whose reason has gone is ignored.
@@ -58,6 +70,16 @@ pub(super) enum Reason {
     Operation { slot: u32, generation: u32 },
     /// The ceiling lets another attempt through.
     Ceiling,
+    /// A client's throttle lets another attempt through.
+    Throttle(u32),
+    /// The budget may have earned a retry that is parked.
+    Parked,
+    /// The time of one of several attempts of an operation is over.
+    Flight { slot: u32, serial: u32 },
+    /// The timeline does something to the fleet: by its place among the fleet's actions.
+    Action(u16),
+    /// A client comes back from a restart.
+    Back(u32),
 }
 
 /// What an engine has to do.
@@ -123,12 +145,12 @@ pub struct Gauges {
     /// Time since the intended start of the operation that was offered first of those. Exact as long as the
     /// generator keeps time; off by its lag where it does not.
     pub oldest_age: Span,
-    /// Of them, those past attempt 3.
-    pub deep_retries: u64,
-    /// Of them, those past their deadline.
-    pub late: u64,
-    /// Operations whose moment to be sent came, since the start of the run.
+    /// Operations whose moment to be sent has come, since the run began: each attempt counts once, held back or not.
     pub scheduled: u64,
+    /// Of those that are held, those past attempt 3.
+    pub deep_retries: u64,
+    /// Of those that are held, those past their deadline.
+    pub late: u64,
     /// Requests that reached the proxy, since the start of the run. A machine does not know: the engine fills it in.
     pub arrived: u64,
 }

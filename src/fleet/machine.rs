@@ -3,7 +3,8 @@
 use super::Devices;
 use super::interface::{Gauges, Output, Setup, Token};
 use crate::event::AttemptOutcome;
-use crate::time::{Span, Timestamp};
+use crate::policy::Hint;
+use crate::time::Timestamp;
 
 /// The machine of one fleet in one shard.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ impl Machine {
 
     /// The attempt on a connection has ended. `hint` is the wait that the server asked for. Ignored where nothing
     /// is on that wire.
-    pub fn ended(&mut self, now: Timestamp, connection: u32, outcome: AttemptOutcome, hint: Option<Span>, out: &mut Output) {
+    pub fn ended(&mut self, now: Timestamp, connection: u32, outcome: AttemptOutcome, hint: Hint, out: &mut Output) {
         match self {
             Self::Devices(devices) => devices.ended(now, connection, outcome, hint, out),
         }

@@ -20,5 +20,5 @@ pub use crate::operation::on_grid;
 pub use action::{FleetAction, PauseScope, TimedAction};
 pub use config::{Connections, FleetConfig, IdempotencyKey, LateStarts};
 pub use devices::Devices;
-pub use interface::{Command, Gauges, NO_DESTINATION, Output, Send, Setup, Shared, Token};
+pub use interface::{Command, Gauges, NO_DESTINATION, Output, Send, Setup, Shared, SharedAfter, Token};
 pub use machine::Machine;

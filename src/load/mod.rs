@@ -11,6 +11,7 @@ mod crowd;
 pub mod poisson;
 pub mod ramp;
 pub mod spike;
+mod stretch;
 pub mod trigger;
 
 use crate::choice;
@@ -22,6 +23,7 @@ pub use crowd::Crowd;
 pub use poisson::Poisson;
 pub use ramp::Ramp;
 pub use spike::Spike;
+pub use stretch::Stretch;
 pub use trigger::Trigger;
 
 choice! {

@@ -90,6 +90,8 @@ pub struct Counts {
     pub late_by_generator: u64,
     /// Retries that the budget refused.
     pub budget_refused: u64,
+    /// Tries that a breaker or a throttle refused: nothing went on the wire.
+    pub throttled: u64,
     /// Operation latency from the intended start, of those that succeeded.
     pub latency: Sketch,
     /// Attempt latency from the send, of all that ended.

@@ -125,6 +125,7 @@ impl Recorder {
                 open.counts.late_starts += 1;
                 open.counts.late_by_generator += u64::from(by == LateBy::Generator);
             }),
+            Event::Throttled { operation, at } => self.count(operation, at, |open| open.counts.throttled += 1),
             Event::BudgetRefused { operation, at } => self.count(operation, at, |open| open.counts.budget_refused += 1),
             Event::Acted { fleet, action, at, affected } => self.acted.push(Acted { fleet, action, at, affected }),
         }
@@ -191,6 +192,7 @@ impl Recorder {
         if let Some(book) = self.book(operation, sent) {
             match outcome {
                 AttemptOutcome::Success => book.attempt_succeeded.record(took),
+                AttemptOutcome::Cancelled => {}
                 _ => book.attempt_failed.record(took),
             }
         }

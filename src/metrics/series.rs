@@ -209,6 +209,7 @@ impl Counts {
         self.dead_lettered += other.dead_lettered;
         self.late_starts += other.late_starts;
         self.budget_refused += other.budget_refused;
+        self.throttled += other.throttled;
         other.by_outcome.iter().for_each(|(outcome, n)| *self.by_outcome.entry(*outcome).or_default() += n);
         self.latency.merge(&other.latency);
         self.attempt_latency.merge(&other.attempt_latency);
@@ -228,7 +229,7 @@ impl Counts {
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
         let attempts = self.attempts == 0 && self.by_outcome.is_empty();
-        attempts && self.offered + self.ended() + self.unresolved + self.late_starts + self.budget_refused == 0
+        attempts && self.offered + self.ended() + self.unresolved + self.late_starts + self.budget_refused + self.throttled == 0
     }
 }
 

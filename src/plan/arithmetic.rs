@@ -8,7 +8,7 @@ pub use rules::{Rule, rules};
 use super::{Fleet, Plan};
 use crate::fleet::FleetConfig;
 use crate::load::Load;
-use crate::policy::backoff::{Backoff, Jitter};
+use crate::policy::backoff::WaitInput;
 use crate::policy::{Attempts, Policy};
 use crate::service::config::{LimiterConfig, Servers, ServiceConfig, ServiceTime};
 use crate::time::Span;
@@ -130,14 +130,13 @@ pub enum WorstAttempts {
 pub fn worst_attempts(policy: &Policy) -> WorstAttempts {
     let limit = [policy.deadline, policy.max_elapsed].into_iter().flatten().min();
     let (most, limit) = match (policy.attempts, limit) {
-        (Attempts::Limited(n), None) => return WorstAttempts::AtMost(f64::from(n)),
-        (Attempts::Limited(n), Some(limit)) => (n, limit),
+        (Attempts::Limited(n), limit) => (n, limit.unwrap_or(Span::MAX)),
         (Attempts::Unlimited, Some(limit)) => (1_000_000, limit),
         (Attempts::Unlimited, None) => return WorstAttempts::Unbounded,
     };
     let (mut elapsed, mut made) = (0.0, 1u32);
-    while made < most {
-        elapsed += mean_wait(policy, made);
+    for wait in mean_waits(policy).take(most.saturating_sub(1) as usize) {
+        elapsed += wait;
         if elapsed > limit.as_secs_f64() {
             break;
         }
@@ -149,23 +148,13 @@ pub fn worst_attempts(policy: &Policy) -> WorstAttempts {
     }
 }
 
-/// The mean wait after the n-th failure, in seconds.
-fn mean_wait(policy: &Policy, failure: u32) -> f64 {
-    let (wait, jitter) = match &policy.backoff {
-        Backoff::None(_) => return 0.0,
-        Backoff::Fixed(fixed) => (fixed.delay.as_secs_f64(), &fixed.jitter),
-        Backoff::Exponential(e) => {
-            let exponent = (failure - 1 + e.first_exponent).min(1_000);
-            let grown = e.base.as_secs_f64() * libm::pow(e.multiplier, f64::from(exponent));
-            (grown.min(e.cap.map_or(f64::INFINITY, Span::as_secs_f64)), &e.jitter)
-        }
-    };
-    match jitter {
-        Jitter::None(_) | Jitter::Proportional(_) | Jitter::Decorrelated(_) => wait,
-        Jitter::Full(_) => wait / 2.0,
-        Jitter::Equal(_) => wait * 0.75,
-        Jitter::Additive(a) => wait + a.range.as_secs_f64() / 2.0,
-    }
+/// The mean wait before each retry, in seconds, to the last one if there is one: that of the middle draw, as every jitter is
+/// linear in its draw.
+fn mean_waits(policy: &Policy) -> impl Iterator<Item = f64> {
+    (1..).scan(None, |previous, failed_attempt| {
+        *previous = Some(policy.backoff.wait(WaitInput { failed_attempt, previous: *previous, draw: 0.5 })?);
+        previous.map(Span::as_secs_f64)
+    })
 }
 
 /// The most load that a fleet can make.
@@ -212,9 +201,9 @@ fn fleet_load(fleet: &Fleet) -> FleetLoad {
     let attempted = match (offered, attempts) {
         (Offered::Rate(_) | Offered::Spike { .. }, WorstAttempts::AtMost(attempts)) => Some(offered.peak() * attempts),
         (Offered::Burst(operations), WorstAttempts::AtMost(attempts)) => Some(operations * attempts),
-        (Offered::Closed { clients, think }, WorstAttempts::AtMost(attempts)) if think > 0.0 => {
-            Some(clients * attempts / (think + (1..attempts as u32).map(|n| mean_wait(&fleet.policy, n)).sum::<f64>()))
-        }
+        (Offered::Closed { clients, think }, WorstAttempts::AtMost(attempts)) if think > 0.0 => Some(
+            clients * attempts / (think + mean_waits(&fleet.policy).take((attempts as usize).saturating_sub(1)).sum::<f64>()),
+        ),
         _ => None,
     };
     FleetLoad { fleet: fleet.name.clone(), clients: fleet.config.clients, offered, attempts, attempted }

@@ -3,7 +3,7 @@
 use super::{Fleet, Plan};
 use crate::fault::Fault;
 use crate::load::Load;
-use crate::policy::{Attempts, Policy, RetryAfter, WaitInput};
+use crate::policy::{Asked, Attempts, Backoff, Hint, RetryAfter, Treatment, WaitInput};
 use crate::service::limiter::LimiterConfig;
 use crate::time::Span;
 
@@ -15,7 +15,7 @@ const MOST_PERIODS: usize = 24;
 const NARROW: f64 = 0.7;
 
 impl Plan {
-    /// By fleet, the periods that its policy and its load imply, rising: waits that hardly vary, alone and with a timeout or a typical answer before
+    /// By fleet, the periods that its policy and its load imply, rising: waits that hardly vary, alone and with a timeout before
     /// them; constant hints, where they are honoured; the pause of closed load.
     pub fn periods(&self) -> Vec<Vec<Span>> {
         let hints = self.hints();
@@ -39,13 +39,14 @@ impl Plan {
 }
 
 fn of_fleet(fleet: &Fleet, hints: &[Span]) -> Vec<Span> {
-    let mut waits = steady_waits(&fleet.policy);
-    if let RetryAfter::Honor(honor) = &fleet.policy.retry_after {
-        let narrow = honor.spread.is_none_or(|spread| spread.get() <= 1.0 - NARROW);
-        waits.extend(hints.iter().filter(|_| narrow).map(|hint| (*hint).min(honor.cap)));
-    }
+    let policy = &fleet.policy;
+    let treatments: Vec<&Treatment> = policy.on.iter().map(|(_, treatment)| treatment).collect();
+    let backoffs = treatments.iter().filter_map(|treatment| treatment.backoff.as_ref()).chain([&policy.backoff]);
+    let mut waits: Vec<Span> = backoffs.flat_map(|backoff| steady_waits(backoff, policy.attempts)).collect();
+    let honored = treatments.iter().filter_map(|treatment| treatment.retry_after.as_ref()).chain([&policy.retry_after]);
+    waits.extend(honored.flat_map(|retry_after| hints.iter().filter_map(|hint| steady_hint(retry_after, *hint))));
     let mut periods = waits.clone();
-    periods.extend(waits.iter().map(|wait| *wait + fleet.policy.timeout));
+    periods.extend(waits.iter().map(|wait| *wait + policy.timeout));
     if let Load::Closed(closed) = &fleet.config.load {
         periods.push(closed.think);
     }
@@ -55,24 +56,36 @@ fn of_fleet(fleet: &Fleet, hints: &[Span]) -> Vec<Span> {
     periods.split_off(periods.len().saturating_sub(MOST_PERIODS))
 }
 
-/// The waits of a policy that are much the same for everybody.
-fn steady_waits(policy: &Policy) -> Vec<Span> {
-    let most = match policy.attempts {
+/// The waits of a backoff that are much the same for everybody.
+fn steady_waits(backoff: &Backoff, attempts: Attempts) -> Vec<Span> {
+    let most = match attempts {
         Attempts::Limited(attempts) => attempts.saturating_sub(1).min(MOST_WAITS),
         Attempts::Unlimited => MOST_WAITS,
     };
-    let at = |failed_attempt, previous, draw| policy.backoff.wait(WaitInput { failed_attempt, previous, draw });
+    let at = |failed_attempt, previous, draw| backoff.wait(WaitInput { failed_attempt, previous, draw });
     let mut waits = Vec::new();
     let (mut before_least, mut before_most) = (None, None);
     for failed_attempt in 1..=most {
         let (least, most) = (at(failed_attempt, before_least, 0.0), at(failed_attempt, before_most, 1.0));
-        (before_least, before_most) = (Some(least), Some(most));
-        if least >= most.scale(NARROW) {
-            waits.push((least + most) / 2);
-        }
+        (before_least, before_most) = (least, most);
+        let Some((least, most)) = least.zip(most) else { break };
+        waits.extend(steady(least, most));
     }
     waits.dedup();
     waits
+}
+
+/// The wait that a hint makes, where it is much the same for everybody.
+fn steady_hint(retry_after: &RetryAfter, hint: Span) -> Option<Span> {
+    let wait = |draw| match retry_after.wait(Span::ZERO, Hint::retry_after(hint), draw) {
+        Asked::Wait(wait) => Some(wait),
+        Asked::Stop => None,
+    };
+    steady(wait(0.0)?, wait(1.0)?)
+}
+
+fn steady(least: Span, most: Span) -> Option<Span> {
+    (least >= most.scale(NARROW)).then(|| (least + most) / 2)
 }
 
 #[cfg(test)]

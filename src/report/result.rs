@@ -234,6 +234,8 @@ pub struct Totals {
     pub dead_lettered: u64,
     /// Retries that a budget refused.
     pub budget_refused: u64,
+    /// Tries that a breaker or a throttle refused: nothing went on the wire.
+    pub throttled: u64,
     /// Attempts that ended, by how: `success`, `status_503` and its like, `unexpected`, `connect`, `reset`, `timeout`, `malformed`.
     pub by_outcome: BTreeMap<String, u64>,
     /// Attempts / distinct operations attempted, across passes; null without attempts.

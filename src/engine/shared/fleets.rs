@@ -5,6 +5,7 @@ use crate::pace::Pacer;
 use crate::plan::{Plan, action};
 use crate::policy::Budget;
 use crate::policy::budget::Tier;
+use crate::policy::guards::SharedGuards;
 use crate::time::{Rate, Timestamp};
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ pub fn shared_state(plan: &Plan) -> Vec<Shared> {
         let actions = action::of_fleet(&plan.actions, fleet_number(number));
         Shared {
             budget: budget.map(|budget| Arc::new(Budget::new(&budget.value))),
-            budgets_after: actions.iter().map(|(_, action)| action.shared_budget()).collect(),
+            guards: SharedGuards::new(&fleet.policy),
+            after: actions.iter().map(|(_, action)| action.shared()).collect(),
             ceiling: ceiling.clone(),
         }
     });

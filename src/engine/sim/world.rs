@@ -124,7 +124,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let fleets = plan.fleets.iter().map(|fleet| {
             let connections = fleet.config.connections;
             let link = Link { flight: NONE, connected: connections == Connections::KeepAlive, upstream: false };
-            Links { connections, links: vec![link; fleet.config.clients as usize] }
+            Links { connections, links: vec![link; fleet.config.clients as usize * fleet.connections_each() as usize] }
         });
         Self {
             seed: plan.seed,

@@ -3,8 +3,7 @@
 use super::{Offered, WorstAttempts, capacity, offered, offered_total, worst_attempts, worst_load};
 use crate::fault::Fault;
 use crate::plan::{Fleet, Plan};
-use crate::policy::backoff::exponential::Clamp;
-use crate::policy::backoff::{Backoff, Exponential, Jitter};
+use crate::policy::backoff::{Backoff, Clamp, Exponential, Jitter, WaitInput};
 use crate::policy::budget::Tier;
 use crate::policy::{Policy, RetryAfter};
 use crate::service::config::{LimiterConfig, Servers, ServiceConfig};
@@ -153,7 +152,7 @@ fn budgets(plan: &Plan, load: &Load) -> Vec<Rule> {
         let budget = fleet.policy.budget.as_ref()?;
         let sharers = if budget.value.tier == Tier::Client { f64::from(fleet.config.clients) } else { 1.0 };
         let unearned = budget.value.kind.unearned() * sharers / share_of(fleet, plan, load).max(f64::MIN_POSITIVE);
-        let ratio = budget.value.kind.ratio().get() + unearned;
+        let ratio = budget.value.kind.ratio().filter(|_| budget.value.tier != Tier::Operation)?.get() + unearned;
         let holds = ratio < room;
         let verdict = if holds { "protects" } else { "does not protect" };
         let sign = if holds { "<" } else { "≥" };
@@ -288,11 +287,12 @@ fn shape(fleet: &Fleet) -> Vec<Rule> {
 
 /// Without jitter, clients that fail together retry together.
 fn march(fleet: &Fleet) -> Vec<Rule> {
-    let wait = match &fleet.policy.backoff {
-        Backoff::Fixed(fixed) if matches!(fixed.jitter, Jitter::None(_)) && !fixed.delay.is_zero() => fixed.delay,
-        Backoff::Exponential(e) if matches!(e.jitter, Jitter::None(_)) => e.base,
-        _ => return Vec::new(),
-    };
+    let backoff = &fleet.policy.backoff;
+    if !matches!(backoff.jitter(), Jitter::None(_)) {
+        return Vec::new();
+    }
+    let waits = (1..=2).filter_map(|failed_attempt| backoff.wait(WaitInput { failed_attempt, previous: None, draw: 0.5 }));
+    let Some(wait) = waits.into_iter().find(|wait| !wait.is_zero()) else { return Vec::new() };
     let sentence = format!(
         "`{}` has no jitter: clients that fail together come back together, first after {wait}, and stay in step",
         fleet.name
@@ -319,7 +319,7 @@ fn late_cap(fleet: &Fleet, e: &Exponential) -> Option<Rule> {
 /// The same Retry-After for everybody brings everybody back together.
 fn hints(plan: &Plan) -> Vec<Rule> {
     let honours =
-        |policy: &Policy| matches!(&policy.retry_after, RetryAfter::Honor(h) if h.spread.is_none_or(|s| s.get() == 0.0));
+        |policy: &Policy| matches!(&policy.retry_after, RetryAfter::Honor(h) if h.spread.is_none_or(|s| s.is_nothing()));
     let honouring: Vec<&str> =
         plan.fleets.iter().filter(|fleet| honours(&fleet.policy)).map(|fleet| fleet.name.as_str()).collect();
     if honouring.is_empty() {

@@ -57,13 +57,13 @@ impl Actions<'_> {
             RawAction::Http(http) => self.webhook(http, cx),
             RawAction::Restart(restart) => {
                 let policy = match &restart.policy {
-                    Some(policy) => Some(Arc::new(self.policy(&restart.fleet, policy, cx)?)),
+                    Some(policy) => Some(Arc::new(self.policy(&restart.fleet, policy, true, cx)?)),
                     None => None,
                 };
                 self.of(&restart.fleet, cx, |_, _, _| Some(FleetAction::Restart { policy, stagger: restart.stagger }))
             }
             RawAction::SetPolicy(set) => {
-                let policy = Arc::new(self.policy(&set.fleet, &set.policy, cx)?);
+                let policy = Arc::new(self.policy(&set.fleet, &set.policy, false, cx)?);
                 self.of(&set.fleet, cx, |_, _, _| Some(FleetAction::SetPolicy { policy }))
             }
             RawAction::SetLane(set) => self.of(&set.fleet, cx, |fleet, name, cx| set_lane(set, fleet, name, cx)),
@@ -108,14 +108,22 @@ impl Actions<'_> {
         Some(Deed::Fleet { fleet: u16::try_from(number).ok()?, action })
     }
 
-    fn policy(&self, fleet: &At<String>, policy: &At<PolicyRef>, cx: &mut Context) -> Option<Policy> {
-        if let PolicyRef::Inline(inline) = &policy.value {
-            let key = self.raw.timeline.0.as_ref()?.get(self.index.parse::<usize>().ok()?)?.0.as_ref()?;
-            let key = key.value.action.as_ref()?.value.key();
-            policy::check(inline, &["timeline", &self.index, "action", key, "policy"], cx);
-            return Some((**inline).clone());
+    /// The policy that a fleet gets; `afresh` where nothing is on its wires then.
+    fn policy(&self, fleet: &At<String>, policy: &At<PolicyRef>, afresh: bool, cx: &mut Context) -> Option<Policy> {
+        let resolved = match &policy.value {
+            PolicyRef::Inline(inline) => {
+                let key = self.raw.timeline.0.as_ref()?.get(self.index.parse::<usize>().ok()?)?.0.as_ref()?;
+                let key = key.value.action.as_ref()?.value.key();
+                policy::check(inline, &["timeline", &self.index, "action", key, "policy"], cx);
+                (**inline).clone()
+            }
+            PolicyRef::Named(_) => fleets::resolve(&fleet.value, policy, self.raw, cx)?.1,
+        };
+        let before = self.fleets.iter().find(|known| known.name == fleet.value).map(|known| &known.policy);
+        if let Some(before) = before {
+            fits(before, &resolved, afresh, &fleet.value, policy.place, cx);
         }
-        fleets::resolve(&fleet.value, policy, self.raw, cx).map(|(_, policy)| policy)
+        Some(resolved)
     }
 
     fn exec(&self, exec: &Exec, place: Place, cx: &mut Context) -> Option<Deed> {
@@ -144,6 +152,21 @@ impl Actions<'_> {
             cx.error(place, format!("a time limit of {within}: expected up to {LONGEST_LIMIT}"), "10s is usual");
         }
         sound
+    }
+}
+
+/// A fleet has the connections that its first policy asks for, and what is on them goes by it.
+fn fits(before: &Policy, after: &Policy, afresh: bool, fleet: &str, place: Place, cx: &mut Context) {
+    if after.concurrency() > before.concurrency() {
+        let message = format!(
+            "this policy lets a client have {} attempts out at once, and fleet `{fleet}` has connections for {}",
+            after.concurrency(),
+            before.concurrency()
+        );
+        cx.error(place, message, "give the fleet a policy with as many from the start");
+    } else if !afresh && after.hedge.is_some() != before.hedge.is_some() {
+        let message = format!("fleet `{fleet}` has attempts on the wire, which a policy that hedges and one that does not treat differently");
+        cx.error(place, message, "use `restart`, which takes them back first");
     }
 }
 
@@ -184,6 +207,10 @@ fn set_rate(set: &RawSetRate, fleet: &FleetConfig, name: &str, cx: &mut Context)
         (Some(to), _) => to.value.get() / planned.get(),
         (None, factor) => factor.as_ref()?.value.0,
     };
+    if factor <= 0.0 {
+        cx.error(place, "a rate of 0 offers nothing", "use `pause: { scope: ingress }`, and `resume`");
+        return None;
+    }
     fleets::rate_bounds_above(planned.get() * factor, place, cx).then_some(FleetAction::SetArrivals { factor })
 }
 

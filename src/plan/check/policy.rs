@@ -4,7 +4,7 @@ use super::{Context, MAX_LENGTH};
 use crate::config::{At, Place};
 use crate::plan::arithmetic::Offered;
 use crate::policy::backoff::{Backoff, Exponential, Jitter};
-use crate::policy::budget::{BucketConfig, BudgetConfig, Kind, Tier, WindowConfig};
+use crate::policy::budget::{BucketConfig, BudgetConfig, ConcurrentConfig, Kind, Tier, WindowConfig};
 use crate::policy::{Attempts, Policy};
 use crate::time::Span;
 
@@ -31,46 +31,76 @@ pub(super) fn check(policy: &Policy, path: &[&str], cx: &mut Context) {
         }
     }
     let never = policy.attempts == Attempts::Limited(1);
-    for key in ["backoff", "budget", "retry_on"] {
+    for key in ["backoff", "budget", "retry_on", "on", "hedge"] {
         if never && cx.root.place_of(&[path, &[key]].concat()) != cx.root.place_of(path) {
             let place = at(cx, &[key]);
             cx.warn(place, format!("`attempts: 1` never retries: `{key}` does nothing"), "raise `attempts`, or remove it");
         }
     }
-    if policy.retry_on.is_empty() && !never {
+    if policy.retry_on.is_empty() && policy.on.iter().all(|(_, treatment)| !treatment.retry) && !never {
         let place = at(cx, &["retry_on"]);
         cx.warn(place, "nothing is retried: `retry_on` is empty", "write `attempts: 1` to say so, or name what is retried");
     }
     backoff(&policy.backoff, &[path, &["backoff"]].concat(), cx);
+    for (class, treatment) in policy.on.iter() {
+        if let Some(own) = &treatment.backoff {
+            backoff(own, &[path, &["on", &class.to_string(), "backoff"]].concat(), cx);
+        }
+    }
     if let Some(budget) = &policy.budget {
         budget_numbers(budget, &[path, &["budget"]].concat(), cx);
     }
 }
 
 fn backoff(backoff: &Backoff, path: &[&str], cx: &mut Context) {
-    match backoff {
-        Backoff::None(_) => {}
-        Backoff::Fixed(fixed) => jitter(&fixed.jitter, fixed.delay, &[path, &["fixed"]].concat(), cx),
-        Backoff::Exponential(exponential) => {
-            let path = [path, &["exponential"]].concat();
-            exponential_numbers(exponential, &path, cx);
-            jitter(&exponential.jitter, exponential.base, &path, cx);
+    let path = [path, &[backoff.key()]].concat();
+    let (base, cap, floor) = match backoff {
+        Backoff::None(_) => return,
+        Backoff::Fixed(fixed) => (fixed.delay, None, fixed.floor),
+        Backoff::Schedule(schedule) => (schedule.waits.iter().copied().max().unwrap_or_default(), None, schedule.floor),
+        Backoff::Linear(l) => (l.base, l.cap, l.floor),
+        Backoff::Fibonacci(f) => (f.base, f.cap, f.floor),
+        Backoff::Exponential(e) => {
+            growth(e, &path, cx);
+            (e.base, e.cap, e.floor)
+        }
+    };
+    bounds(backoff, (base, cap, floor), &path, cx);
+    jitter(backoff.jitter(), base, &path, cx);
+}
+
+/// The first wait, the longest and the shortest must make sense together.
+fn bounds(backoff: &Backoff, (base, cap, floor): (Span, Option<Span>, Span), path: &[&str], cx: &mut Context) {
+    let at = |cx: &Context, key: &str| cx.at(&[path, &[key]].concat());
+    let first = match backoff {
+        Backoff::Schedule(_) => "waits",
+        Backoff::Fixed(_) => "delay",
+        _ => "base",
+    };
+    if base.is_zero() && first == "base" {
+        let place = at(cx, "base");
+        cx.error(place, "a base of nothing never grows", "write `backoff: none` to retry at once, or such as `base: 200ms`");
+    }
+    if let Some(cap) = cap.filter(|cap| *cap < base) {
+        let place = at(cx, "cap");
+        cx.error(place, format!("the cap of {cap} is shorter than the base of {base}"), "swap them, or raise the cap");
+    }
+    if let Some(cap) = cap.filter(|cap| *cap < floor) {
+        let place = at(cx, "floor");
+        cx.error(place, format!("the floor of {floor} is above the cap of {cap}"), "swap them, or use `fixed` for a steady wait");
+    }
+    for (key, wait) in [(first, base), ("cap", cap.unwrap_or_default()), ("floor", floor)] {
+        if wait > MAX_LENGTH {
+            let place = at(cx, key);
+            let hint = if key == "cap" { "leave `cap` out for no cap" } else { "no run is longer" };
+            cx.error(place, format!("a wait longer than {MAX_LENGTH}"), hint);
+            return;
         }
     }
 }
 
-fn exponential_numbers(e: &Exponential, path: &[&str], cx: &mut Context) {
+fn growth(e: &Exponential, path: &[&str], cx: &mut Context) {
     let at = |cx: &Context, key: &str| cx.at(&[path, &[key]].concat());
-    if e.base.is_zero() {
-        let place = at(cx, "base");
-        cx.error(place, "a base of nothing never grows", "write `backoff: none` to retry at once, or such as `base: 200ms`");
-    }
-    if let Some(cap) = e.cap
-        && cap < e.base
-    {
-        let place = at(cx, "cap");
-        cx.error(place, format!("the cap of {cap} is shorter than the base of {}", e.base), "swap them, or raise the cap");
-    }
     if !(1.0..=1000.0).contains(&e.multiplier) {
         let place = at(cx, "multiplier");
         cx.error(place, format!("a multiplier of {}: expected 1 to 1000", e.multiplier), "2 doubles the wait each time");
@@ -78,10 +108,6 @@ fn exponential_numbers(e: &Exponential, path: &[&str], cx: &mut Context) {
     if e.first_exponent > 64 {
         let place = at(cx, "first_exponent");
         cx.error(place, format!("a first exponent of {}: expected 0 to 64", e.first_exponent), "0 makes the first wait the base");
-    }
-    if e.base > MAX_LENGTH || e.cap.is_some_and(|cap| cap > MAX_LENGTH) {
-        let place = at(cx, if e.base > MAX_LENGTH { "base" } else { "cap" });
-        cx.error(place, format!("a wait longer than {MAX_LENGTH}"), "leave `cap` out for no cap");
     }
 }
 
@@ -122,16 +148,43 @@ pub(super) fn budget_permits(policy: &Policy, clients: u32, offered: Offered, fl
         return;
     }
     let (sharers, who) = match budget.tier {
+        Tier::Operation => (1.0, format!("an operation of fleet `{fleet}`")),
         Tier::Client => (f64::from(clients), format!("a client of fleet `{fleet}`")),
         Tier::Fleet => (1.0, format!("fleet `{fleet}`")),
     };
+    if let Kind::Window(window) = &budget.kind {
+        return window_permits(window, budget.tier, offered, sharers, &who, *place, cx);
+    }
+    if let Some((message, remedy)) = never_permits(budget, &who) {
+        cx.warn(*place, message, remedy);
+    }
+}
+
+/// Why a budget can never permit a retry, or not for long, and what to do about it: what its own numbers say.
+fn never_permits(budget: &BudgetConfig, who: &str) -> Option<(String, &'static str)> {
     match &budget.kind {
-        Kind::Window(window) => window_permits(window, budget.tier, offered, sharers, &who, *place, cx),
-        Kind::Bucket(BucketConfig { deposit, burst }) if deposit.get() == 0.0 => {
-            let message = format!("nothing is deposited: {who} gets {burst} retries in the whole run, and then none");
-            cx.warn(*place, message, "raise `deposit`");
+        Kind::Bucket(BucketConfig { deposit, burst }) if deposit.get() == 0.0 && budget.tier != Tier::Operation => {
+            Some((format!("nothing is deposited: {who} gets {burst} retries in the whole run, and then none"), "raise `deposit`"))
         }
-        Kind::Bucket(_) => {}
+        Kind::Quota(quota) if u32::from(quota.cost) > quota.capacity => {
+            let message = format!(
+                "this budget never permits a retry: one costs {} and {who} never has more than {}",
+                quota.cost, quota.capacity
+            );
+            Some((message, "raise `capacity`, or lower `cost`"))
+        }
+        Kind::Concurrent(ConcurrentConfig { share: Some(share), at_least: Some(0), .. }) if budget.tier == Tier::Client => {
+            let message = format!(
+                "this budget hardly ever permits a retry: {who} has few attempts on the wire at once, and {share} of them are less than one"
+            );
+            Some((message, "use `tier: fleet`, or an `at_least` of 1 or more"))
+        }
+        Kind::Grpc(grpc) if grpc.tokens <= 2 => {
+            let message =
+                format!("this budget never permits a retry: after one failure {who} has no more than half of its tokens");
+            Some((message, "`tokens: 10` is usual"))
+        }
+        _ => None,
     }
 }
 
@@ -153,7 +206,7 @@ fn window_permits(window: &WindowConfig, tier: Tier, offered: Offered, sharers: 
     );
     let hint = match tier {
         Tier::Client => "use `tier: fleet`, a longer `window`, or `min_per_second`",
-        Tier::Fleet => "use a longer `window`, a higher `ratio`, or `min_per_second`",
+        Tier::Operation | Tier::Fleet => "use a longer `window`, a higher `ratio`, or `min_per_second`",
     };
     cx.warn(place, message, hint);
 }

@@ -6,7 +6,7 @@
 
 use super::WaitInput;
 use crate::time::{Share, Span};
-use crate::{choice, record};
+use crate::{choice, keyword, record};
 
 record! {
     /// A jitter without settings.
@@ -21,11 +21,37 @@ record! {
     }
 }
 
+keyword! {
+    /// On which side of the wait a proportional jitter lies.
+    pub enum Side {
+        /// v · U(1 − share, 1 + share).
+        both => Both,
+        /// v · U(1, 1 + share): never shorter than v.
+        above => Above,
+        /// v · U(1 − share, 1): never longer than v.
+        below => Below,
+    }
+}
+
 record! {
     /// Multiplies by a uniform factor.
     pub struct Proportional {
-        /// The wait is multiplied by U(1 − share, 1 + share).
+        /// The wait is multiplied by U(1 − share, 1 + share), or by the half of it that `side` names.
         share: Share,
+        /// On which side of the wait the jitter lies.
+        side: Side = Side::Both,
+    }
+}
+
+impl Proportional {
+    /// The factor for a draw.
+    fn factor(&self, draw: f64) -> f64 {
+        let share = self.share.get();
+        match self.side {
+            Side::Both => 1.0 + share * (2.0 * draw - 1.0),
+            Side::Above => 1.0 + share * draw,
+            Side::Below => 1.0 - share * (1.0 - draw),
+        }
     }
 }
 
@@ -42,7 +68,7 @@ choice! {
         decorrelated => Decorrelated(Plain),
         /// v + U(0, range).
         additive => Additive(Additive),
-        /// v · U(1 − share, 1 + share).
+        /// v · U(1 − share, 1 + share), or one side of it.
         proportional => Proportional(Proportional),
     }
 }
@@ -62,9 +88,9 @@ impl Jitter {
             Self::None(_) => v,
             Self::Full(_) => between(Span::ZERO, v, input.draw),
             Self::Equal(_) => between(v / 2, v, input.draw),
-            Self::Decorrelated(_) => between(base, input.previous.unwrap_or(base) * 3, input.draw).min(cap),
+            Self::Decorrelated(_) => between(base, input.previous.unwrap_or(base).max(base) * 3, input.draw).min(cap),
             Self::Additive(additive) => v + additive.range.scale(input.draw),
-            Self::Proportional(proportional) => v.scale(1.0 + proportional.share.get() * (2.0 * input.draw - 1.0)),
+            Self::Proportional(proportional) => v.scale(proportional.factor(input.draw)),
         }
     }
 }

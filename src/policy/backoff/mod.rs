@@ -1,17 +1,25 @@
 //! The wait before a retry: one shape, one file.
 
 pub mod exponential;
+pub mod fibonacci;
 pub mod fixed;
 pub mod jitter;
+mod kept;
+pub mod linear;
 pub mod none;
+pub mod schedule;
 
 use crate::choice;
 use crate::time::Span;
 
 pub use exponential::Exponential;
+pub use fibonacci::Fibonacci;
 pub use fixed::Fixed;
 pub use jitter::Jitter;
+pub use kept::Clamp;
+pub use linear::Linear;
 pub use none::NoBackoff;
+pub use schedule::{AfterLast, Schedule};
 
 choice! {
     /// The wait before a retry.
@@ -20,6 +28,12 @@ choice! {
         none => None(NoBackoff),
         /// The same wait every time.
         fixed => Fixed(Fixed),
+        /// A wait that grows by the same step.
+        linear => Linear(Linear),
+        /// Waits out of a table.
+        schedule => Schedule(Schedule),
+        /// A wait that grows by the sum of the two before it.
+        fibonacci => Fibonacci(Fibonacci),
         /// A wait that grows by a factor up to a cap.
         exponential => Exponential(Exponential),
     }
@@ -42,12 +56,28 @@ impl Backoff {
         Self::None(NoBackoff {})
     }
 
-    /// The wait before the next attempt.
-    pub fn wait(&self, input: WaitInput) -> Span {
+    /// The wait before the next attempt; none where the shape has ended, and no retry follows.
+    pub fn wait(&self, input: WaitInput) -> Option<Span> {
         match self {
-            Self::None(none) => none.wait(),
-            Self::Fixed(fixed) => fixed.wait(input),
-            Self::Exponential(exponential) => exponential.wait(input),
+            Self::None(none) => Some(none.wait()),
+            Self::Fixed(fixed) => Some(fixed.wait(input)),
+            Self::Linear(linear) => Some(linear.wait(input)),
+            Self::Schedule(schedule) => schedule.wait(input),
+            Self::Fibonacci(fibonacci) => Some(fibonacci.wait(input)),
+            Self::Exponential(exponential) => Some(exponential.wait(input)),
+        }
+    }
+
+    /// The random part of its waits.
+    pub fn jitter(&self) -> &Jitter {
+        const NONE: Jitter = Jitter::none();
+        match self {
+            Self::None(_) => &NONE,
+            Self::Fixed(fixed) => &fixed.jitter,
+            Self::Linear(linear) => &linear.jitter,
+            Self::Schedule(schedule) => &schedule.jitter,
+            Self::Fibonacci(fibonacci) => &fibonacci.jitter,
+            Self::Exponential(exponential) => &exponential.jitter,
         }
     }
 }

@@ -165,6 +165,8 @@ pub struct WindowResult {
     pub late_starts: u64,
     /// Retries that a budget refused.
     pub budget_refused: u64,
+    /// Tries that a breaker or a throttle refused.
+    pub throttled: u64,
     /// Attempts that ended, by how: `success`, `status_503` and its like, `unexpected`, `connect`, `reset`, `timeout`, `malformed`.
     pub by_outcome: BTreeMap<String, u64>,
     /// Median operation latency from the intended start, of operations that succeeded, in milliseconds.

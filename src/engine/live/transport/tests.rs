@@ -5,7 +5,7 @@ use crate::event::OperationId;
 use crate::fleet::{FleetConfig, NO_DESTINATION};
 use crate::load::{Closed, Load};
 use crate::plan::{Fleet, Plan, StatusSet, Success, TargetConfig, TargetUrl};
-use crate::policy::{Attempts, Backoff, Policy, RetryAfter};
+use crate::policy::{Attempts, Policy};
 use crate::time::{Span, Timestamp};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -97,16 +97,7 @@ pub fn plan(success: Success, connections: Connections) -> Plan {
         priority: Some("u=1".into()),
         idempotency_key: crate::fleet::IdempotencyKey::Enqueue,
     };
-    let policy = Policy {
-        attempts: Attempts::Limited(1),
-        timeout: Span::from_secs(1),
-        deadline: None,
-        max_elapsed: None,
-        retry_on: vec![],
-        backoff: Backoff::none(),
-        retry_after: RetryAfter::ignore(),
-        budget: None,
-    };
+    let policy = Policy::new(Attempts::Limited(1), Span::from_secs(1));
     Plan {
         name: "test".into(),
         seed: 1,
