@@ -76,7 +76,7 @@ impl Active {
                     delay += more;
                     continue;
                 }
-                Effect::Answer { status, retry_after, body } => Fate::Answer { delay, status, retry_after, body },
+                Effect::Answer { status, hint, body } => Fate::Answer { delay, status, hint, body },
                 Effect::Swallow { release } => Fate::Swallow { step, release },
                 Effect::Reset => Fate::Reset { delay },
             };
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn delays_add_and_the_first_terminal_fate_wins() {
-        let answer = |status, delay| Fate::Answer { delay, status, retry_after: None, body: String::new() };
+        let answer = |status, delay| Fate::Answer { delay, status, hint: None, body: String::new() };
         assert_eq!(judge(&[]), (Fate::Forward { delay: Span::ZERO }, vec![]));
         assert_eq!(judge(&["latency 10", "latency 20"]), (Fate::Forward { delay: ms(30) }, vec![0, 1]));
         assert_eq!(judge(&["latency 10", "status 503", "latency 20"]), (answer(503, ms(10)), vec![0, 1]));

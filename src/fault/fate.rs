@@ -1,5 +1,6 @@
 //! The fate of a request: who it is, the dice it rolls, what faults do to it.
 
+use crate::policy::hint::Said;
 use crate::rng::{Key, Purpose};
 use crate::time::{Share, Span};
 
@@ -79,7 +80,7 @@ pub enum Effect {
         /// The status.
         status: u16,
         /// The hint, if there is one.
-        retry_after: Option<Span>,
+        hint: Option<Said>,
         /// The body.
         body: String,
     },
@@ -107,7 +108,7 @@ pub enum Fate {
         /// The status.
         status: u16,
         /// The hint, if there is one.
-        retry_after: Option<Span>,
+        hint: Option<Said>,
         /// The body.
         body: String,
     },

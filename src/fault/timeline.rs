@@ -186,12 +186,15 @@ pub(crate) mod tests {
             "reset" => Fault::Reset(Reset { share: all }),
             "reset-half" => Fault::Reset(Reset { share: Share::new(0.5).unwrap() }),
             "latency" => Fault::Latency(Latency { add: Span::from_millis(number), jitter: Span::ZERO, share: all }),
-            "status" => Fault::Status(Status { code: number as u16, retry_after: None, body: String::new(), share: all }),
-            "status-none" => Fault::Status(Status { code: 503, retry_after: None, body: String::new(), share: none }),
+            "status" => {
+                Fault::Status(Status { code: number as u16, retry_after: None, hint: None, body: String::new(), share: all })
+            }
+            "status-none" => Fault::Status(Status { code: 503, retry_after: None, hint: None, body: String::new(), share: none }),
             "limit" => Fault::RateLimit(RateLimit {
                 rate: Rate::per_second(number as f64).unwrap(),
                 burst: 1,
                 retry_after: Some(Span::from_millis(1_500)),
+                hint: None,
             }),
             _ => panic!("no fault `{text}`"),
         }

@@ -302,6 +302,9 @@ impl Devices {
             match self.ceiling.as_mut().map_or(ceiling::Admission::Now, |ceiling| ceiling.admit(client, now)) {
                 ceiling::Admission::Now => {
                     self.launch(client, now, out);
+                    if self.wires.is_single() && self.guards.is_empty() {
+                        return;
+                    }
                 }
                 admission => {
                     self.client(client).in_line = true;
@@ -532,6 +535,9 @@ impl Devices {
     /// Whether a client has as many attempts out as it may.
     fn is_full(&mut self, client: u32) -> bool {
         let out = self.wires.busy(&self.clients, client);
+        if self.wires.is_single() {
+            return out > 0;
+        }
         out > 0 && out >= self.guards.concurrency(client).unwrap_or(1)
     }
 

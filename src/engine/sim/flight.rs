@@ -3,8 +3,9 @@
 use crate::event::AttemptOutcome;
 use crate::fault::{Active, Origin, Request};
 use crate::fleet::Send;
+use crate::policy::hint::Told;
 use crate::rng::Stream;
-use crate::time::{Span, Timestamp};
+use crate::time::Timestamp;
 
 /// No flight.
 pub(super) const NONE: u32 = u32::MAX;
@@ -63,7 +64,7 @@ pub(super) enum Onward {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) status: u16,
-    pub(super) retry_after: Option<Span>,
+    pub(super) hint: Option<Told>,
     /// Whether the body holds what the plan wants of it.
     pub(super) contains: bool,
 }

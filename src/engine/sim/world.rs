@@ -16,6 +16,7 @@ use crate::fault::{Active, Fate, Timeline};
 use crate::fleet::{Connections, Send};
 use crate::network::Network;
 use crate::plan::{Plan, Success};
+use crate::policy::Hint;
 use crate::rng::{Key, Purpose, Stream};
 use crate::service::{Answer, Arrival, Counts, RequestKey, Service, ServiceConfig};
 use crate::time::{Span, Timestamp};
@@ -30,7 +31,7 @@ pub struct Completion {
     /// How it ended.
     pub outcome: AttemptOutcome,
     /// What the server asked for.
-    pub hint: Option<Span>,
+    pub hint: Hint,
 }
 
 /// What a step came to.
@@ -339,9 +340,10 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let (onward, delay) = match fate {
             Fate::Forward { delay } => (Onward::Forward, delay),
             Fate::Reset { delay } => (Onward::Reset, delay),
-            Fate::Answer { delay, status, retry_after, body } => {
+            Fate::Answer { delay, status, hint, body } => {
+                let hint = hint.map(|said| said.told(now + delay));
                 let contains = self.success.body_contains.as_deref().is_none_or(|text| body.contains(text));
-                (Onward::Answer(Reply { status, retry_after, contains }), delay)
+                (Onward::Answer(Reply { status, hint, contains }), delay)
             }
             Fate::Swallow { release: false, .. } => {
                 self.flight(id).stage = Stage::Silent;
@@ -411,10 +413,10 @@ impl<Q: Queue<Step> + Default> World<Q> {
     /// Sends what the target said back, and asks for its next moment.
     fn heard_of_target(&mut self) -> Happened {
         let mut answers = std::mem::take(&mut self.answers);
-        for Answer { id, at, status, retry_after } in answers.drain(..) {
+        for Answer { id, at, status, hint } in answers.drain(..) {
             let id = FlightId::from_number(id);
             let Some(flight) = self.flights.get(id) else { continue };
-            flight.message = Message::Reply(Reply { status, retry_after, contains: true });
+            flight.message = Message::Reply(Reply { status, hint: hint.map(|said| said.told(at)), contains: true });
             let at = at + self.network.upstream_hop(&mut flight.draws);
             self.ask(at, What::Answered, id);
         }
@@ -456,10 +458,9 @@ impl<Q: Queue<Step> + Default> World<Q> {
             (link.connected, link.upstream) = (false, false);
         }
         let (outcome, hint) = match message {
-            Message::Broken(outcome) => (outcome, None),
-            Message::Reply(Reply { status, retry_after, contains }) => {
-                // A header says whole seconds.
-                let hint = retry_after.map(|hint| Span::from_secs(hint.as_secs_up()));
+            Message::Broken(outcome) => (outcome, Hint::NONE),
+            Message::Reply(Reply { status, hint, contains }) => {
+                let hint = hint.map_or(Hint::NONE, |told| told.hint(now));
                 (self.success.outcome(status, now.since(sent), contains), hint)
             }
         };

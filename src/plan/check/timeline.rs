@@ -101,14 +101,14 @@ fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {
         }
         Fault::Status(status) => {
             share(status.share, at(cx, "share"), cx);
-            whole_seconds(status.retry_after, at(cx, "retry_after"), cx);
+            whole_seconds(status.retry_after, status.hint, at(cx, "retry_after"), cx);
         }
         Fault::RateLimit(limit) => {
             if limit.rate.get() <= 0.0 || limit.burst == 0 {
                 let place = cx.at(path);
                 cx.error(place, "a limit without room refuses everything", "use `fault: { status: { code: 429 } }` for that");
             }
-            whole_seconds(limit.retry_after, at(cx, "retry_after"), cx);
+            whole_seconds(limit.retry_after, limit.hint, at(cx, "retry_after"), cx);
         }
     }
 }

@@ -16,6 +16,7 @@ use super::hub::{Hub, Registration};
 use super::io::{Wire, poll_drain, poll_read, with_buffer};
 use super::upstream::{DialError, Upstream};
 use crate::fault::{Active, Fate, Origin, Request, Strike};
+use crate::policy::hint::Said;
 use crate::time::Span;
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -191,9 +192,9 @@ impl Connection {
                     self.pause(delay).await?;
                     return Err(End::Reset);
                 }
-                Fate::Answer { delay, status, retry_after, body } => {
+                Fate::Answer { delay, status, hint, body } => {
                     self.pause(delay).await?;
-                    return self.answer(head, status, retry_after, &body).await;
+                    return self.answer(head, status, hint, &body).await;
                 }
                 Fate::Forward { delay } => {
                     self.pause(delay).await?;
@@ -248,7 +249,7 @@ impl Connection {
     }
 
     /// Answers in the upstream's place, behind the request's body.
-    async fn answer(&mut self, mut head: RequestHead, status: u16, retry_after: Option<Span>, body: &str) -> Flow<()> {
+    async fn answer(&mut self, mut head: RequestHead, status: u16, hint: Option<Said>, body: &str) -> Flow<()> {
         self.inbox.drain(..head.len);
         // A client that waits for leave to send its body is told the end of it at once; whether the body comes all
         // the same is its choice, so nothing can follow on this connection.
@@ -260,7 +261,8 @@ impl Connection {
                 poll_fn(|cx| self.poll_more(cx)).await?;
             }
         }
-        let mut bytes = answer::render(status, retry_after, body, head.method, closes);
+        let mut bytes =
+            answer::render(status, hint.map(|said| said.header(self.hub.control.clock.wall_millis())), body, head.method, closes);
         poll_fn(|cx| self.poll_send(cx, &mut bytes)).await?;
         if closes { Err(End::Answered) } else { Ok(()) }
     }

@@ -5,7 +5,7 @@ use crate::event::OperationId;
 use crate::fleet::{FleetConfig, NO_DESTINATION};
 use crate::load::{Closed, Load};
 use crate::plan::{Fleet, Plan, StatusSet, Success, TargetConfig, TargetUrl};
-use crate::policy::{Attempts, Policy};
+use crate::policy::{Attempts, Hint, Policy};
 use crate::time::{Span, Timestamp};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -377,6 +377,6 @@ fn a_hint_is_read() {
         let transport = transport(addr, any_2xx(), Connections::KeepAlive);
         transport.send(attempt(0, 1));
         let got = completion(&transport).await;
-        assert_eq!((got.outcome, got.hint), (AttemptOutcome::Status(429), Some(Span::from_secs(7))));
+        assert_eq!((got.outcome, got.hint), (AttemptOutcome::Status(429), Hint::retry_after(Span::from_secs(7))));
     });
 }
