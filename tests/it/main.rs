@@ -4,6 +4,7 @@
 mod bad_input;
 mod bisect;
 mod calibrate;
+mod devices;
 mod failures;
 mod golden;
 mod guards;
