@@ -6,6 +6,7 @@
 //! (`operation`) asks a [`Policy`] only what [`Policy::retries`] and [`Policy::wait`] answer, so that a part can be
 //! added, or made to depend on the class of outcome, without touching the loop.
 
+pub mod audit;
 pub mod backoff;
 pub mod budget;
 pub mod classify;
