@@ -30,6 +30,10 @@ pub enum AttemptOutcome {
     Timeout,
     /// An answer that is not HTTP, or too large.
     Malformed,
+    /// Another attempt of the operation was answered first: a hedge that lost, cancelled by its client.
+    Cancelled,
+    /// The client's own breaker or throttle refused it. It never was on the wire, so no attempt ends so; an operation can.
+    Refused,
 }
 
 /// How an operation ended: exactly one of these for each that was offered.
@@ -41,10 +45,14 @@ pub enum OperationOutcome {
     Failed,
     /// Still held when the run ended.
     Unresolved,
-    /// Refused at ingress: the client's outbox was full.
+    /// Refused at ingress: the client's outbox or the workers' queue was full, or its destination paused.
     Refused,
     /// Never started, because it would have started too late.
     Dropped,
+    /// A newer operation of its client took its place.
+    Superseded,
+    /// Given up, and put aside where somebody may look at it.
+    DeadLettered,
 }
 
 /// What made an operation start late.
@@ -118,7 +126,25 @@ pub enum Event {
         /// Whose doing that is.
         by: LateBy,
     },
-    /// The budget refused a retry.
+    /// Something was done to a fleet.
+    Acted {
+        /// The fleet's number in the plan.
+        fleet: u16,
+        /// The action's number among those of the fleet.
+        action: u16,
+        /// When.
+        at: Timestamp,
+        /// How many workers, clients or operations it touched.
+        affected: u64,
+    },
+    /// A breaker or a throttle refused a try: nothing went on the wire.
+    Throttled {
+        /// To which operation.
+        operation: OperationId,
+        /// When.
+        at: Timestamp,
+    },
+    /// The budget refused a retry: its operation gives up, or is parked.
     BudgetRefused {
         /// To which operation.
         operation: OperationId,

@@ -28,6 +28,8 @@ pub enum Purpose {
     IdempotencyKey = 8,
     /// What the network does to an attempt on its way.
     Network = 9,
+    /// Whether a throttle refuses an attempt.
+    Throttle = 10,
 }
 
 /// The key of a stream of draws.

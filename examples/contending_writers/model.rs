@@ -12,7 +12,7 @@ use stormwake::event::AttemptOutcome;
 use stormwake::operation::{Next, Operation, Terms};
 use stormwake::policy::backoff::jitter::Plain;
 use stormwake::policy::backoff::{Exponential, Jitter};
-use stormwake::policy::{Attempts, Backoff, Policy, RetryAfter, RetryOn};
+use stormwake::policy::{Attempts, Backoff, Hint, Policy, RetryOn};
 use stormwake::rng::{Key, Purpose, Stream};
 use stormwake::time::{Span, Timestamp};
 
@@ -98,16 +98,7 @@ const CONFLICT: u16 = 409;
 
 /// A client that tries until it succeeds.
 fn policy(backoff: Backoff) -> Policy {
-    Policy {
-        attempts: Attempts::Unlimited,
-        timeout: Span::from_secs(3600),
-        deadline: None,
-        max_elapsed: None,
-        retry_on: vec![RetryOn::Status(CONFLICT)],
-        backoff,
-        retry_after: RetryAfter::ignore(),
-        budget: None,
-    }
+    Policy { retry_on: vec![RetryOn::Status(CONFLICT)], backoff, ..Policy::new(Attempts::Unlimited, Span::from_secs(3600)) }
 }
 
 /// What happens next to a client.
@@ -185,10 +176,10 @@ impl<'a> Model<'a> {
     /// The version had changed: the retry loop says what follows.
     fn conflict(&mut self, now: Timestamp, client: u32) {
         let terms = self.terms_of(client);
-        match self.clients[client as usize].operation.ended(now, AttemptOutcome::Status(CONFLICT), None, &terms) {
+        match self.clients[client as usize].operation.ended(now, AttemptOutcome::Status(CONFLICT), Hint::NONE, &terms) {
             Next::Send => self.plan(now, client, Step::Start),
             Next::Wait { until, .. } => self.plan(until, client, Step::Start),
-            Next::Finished(end) => unreachable!("a conflict is retried without limit: {end:?}"),
+            next @ (Next::Park { .. } | Next::Finished(_)) => unreachable!("a conflict is retried without limit: {next:?}"),
         }
     }
 

@@ -12,29 +12,19 @@ pub(super) struct Client {
     pub(super) next: Timestamp,
     /// Its operations that are ready to be sent.
     pub(super) outbox: List,
-    /// The operation on its wire, or [`NONE`].
+    /// The operation on its first wire, or [`NONE`].
     pub(super) on_wire: u32,
     /// How many operations it holds, wherever they are.
     pub(super) held: u32,
     /// Whether the wake-up for its next operation was asked for.
     pub(super) armed: bool,
-    /// Whether it stands in line before the ceiling.
+    /// Whether it stands in line before the ceiling, or waits for its throttle.
     pub(super) in_line: bool,
 }
 
 impl Client {
     pub(super) const NEW: Self =
         Self { number: 0, next: Timestamp::NEVER, outbox: List::EMPTY, on_wire: NONE, held: 0, armed: false, in_line: false };
-
-    /// Whether something is on its wire.
-    pub(super) const fn is_sending(&self) -> bool {
-        self.on_wire != NONE
-    }
-
-    /// Whether an operation that becomes ready now has to wait for others of this client.
-    pub(super) const fn is_busy(&self) -> bool {
-        self.is_sending() || !self.outbox.is_empty()
-    }
 }
 
 #[cfg(test)]

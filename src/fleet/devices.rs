@@ -1,24 +1,34 @@
-//! Clients with an outbox and one connection each: the machine that turns a load shape and a policy into attempts.
+//! Clients with an outbox and a connection each: the machine that turns a load shape and a policy into attempts.
 //!
-//! A client has one attempt on its wire at a time. An operation in backoff does not hold the connection, so others of
-//! the client go meanwhile; those that are ready go first come first served. What waits for the connection or for the
-//! ceiling waits because the plan makes it wait: it is backlog, and has no generator lag.
+//! A connection has one attempt on its wire at a time, and a client one connection, unless its policy hedges or sets how many
+//! attempts may be out at once. An operation in backoff does not hold the connection, so others of
+//! the client go meanwhile; those that are ready go first come first served. What waits for the connection, for a throttle or for
+//! the ceiling waits because the plan makes it wait: it is backlog, and has no generator lag.
 //!
 //! Owns which operations exist, where each is, and the timeouts: an attempt ends when the engine says so or when its
 //! wake-up comes, whichever is first. Each operation that is offered leaves by `finish`, `turn_away` or
 //! [`Devices::stop`], and so ends exactly once. Leaves to others what follows a failure (`operation`), sockets and timers (an engine).
 //!
 //! Memory: an operation takes 84 bytes while it lives and a client 40; nothing is allocated once both have
-//! reached their peak.
+//! reached their peak. What few policies ask for (hedges, parked retries, breakers) is kept beside, and only where they do.
 
-use super::ceiling::{Admission, Ceiling};
+mod hedges;
+mod parking;
+mod wires;
+
+use super::ceiling::{self, Ceiling};
 use super::client::Client;
 use super::interface::{Command, Gauges, Output, Reason, Setup, Token};
 use super::rules::Rules;
 use super::slab::{Held, NONE, Place, Slab};
 use crate::event::{AttemptOutcome, Event, LateBy, OperationOutcome};
-use crate::operation::{End, Next, Operation};
+use crate::operation::{Attempt, End, Next, Operation};
+use crate::policy::throttle::Admission;
+use crate::policy::{Guards, Hint};
 use crate::time::{Span, Timestamp};
+use hedges::Hedges;
+use parking::Parking;
+use wires::Wires;
 
 /// How many operations of one client one wake-up offers at most; a generator that is behind by more
 /// catches up in steps, and its engine gets its turn between them.
@@ -31,21 +41,33 @@ pub struct Devices {
     clients: Vec<Client>,
     held: Slab,
     ceiling: Option<Ceiling>,
+    guards: Guards,
+    wires: Wires,
+    /// Where the policy hedges.
+    hedges: Option<Hedges>,
+    parked: Parking,
     in_flight: u64,
     deep_retries: u64,
+    scheduled: u64,
     is_stopped: bool,
 }
 
 impl Devices {
     /// Clients that have not begun.
     pub fn new(setup: Setup) -> Self {
+        let clients = setup.clients.len();
         Self {
-            clients: vec![Client::NEW; setup.clients.len()],
+            clients: vec![Client::NEW; clients],
             ceiling: setup.shared.ceiling.clone().map(Ceiling::new),
+            guards: Guards::new(&setup.policy, clients, &setup.shared.guards),
+            wires: Wires::new(clients, setup.policy.concurrency()),
+            hedges: setup.policy.hedge.as_ref().map(|hedge| Hedges::new(hedge.value.clone())),
+            parked: Parking::default(),
             rules: Rules::new(setup),
             held: Slab::new(),
             in_flight: 0,
             deep_retries: 0,
+            scheduled: 0,
             is_stopped: false,
         }
     }
@@ -71,6 +93,12 @@ impl Devices {
             Reason::Operation { slot, generation } if self.held.is_current(slot, generation) => self.due(slot, now, out),
             Reason::Operation { .. } => return false,
             Reason::Ceiling => self.ceiling_is_due(now, out),
+            Reason::Throttle(client) => {
+                self.client(client).in_line = false;
+                self.settle(client, now, out);
+            }
+            Reason::Parked => self.look_at_parked(now, out),
+            Reason::Flight { slot, serial } => return self.flight_timed_out(slot, serial, now, out),
         }
         true
     }
@@ -81,16 +109,16 @@ impl Devices {
     pub fn foresee_token(&self, token: Token) -> u64 {
         match token.0 {
             Reason::Operation { slot, .. } => self.held.foresee_generation(slot),
-            Reason::Arrival(_) | Reason::Ceiling => 0,
+            Reason::Arrival(_) | Reason::Ceiling | Reason::Throttle(_) | Reason::Parked | Reason::Flight { .. } => 0,
         }
     }
 
     /// Reads the operation that a wake-up is for, and says which client has it; none where the wake-up has become pointless.
     pub fn foresee(&self, token: Token) -> Option<u32> {
         match token.0 {
-            Reason::Arrival(client) => Some(client),
+            Reason::Arrival(client) | Reason::Throttle(client) => Some(client),
             Reason::Operation { slot, generation } if self.held.is_current(slot, generation) => Some(self.held.foresee(slot)),
-            Reason::Operation { .. } | Reason::Ceiling => None,
+            Reason::Operation { .. } | Reason::Ceiling | Reason::Parked | Reason::Flight { .. } => None,
         }
     }
 
@@ -99,22 +127,24 @@ impl Devices {
         self.clients.get(client as usize).map_or(0, |client| client.number)
     }
 
-    /// The attempt on a client's wire has ended. `hint` is the wait that the server asked for. Ignored where nothing
-    /// is on that wire.
-    pub fn ended(&mut self, now: Timestamp, client: u32, outcome: AttemptOutcome, hint: Option<Span>, out: &mut Output) {
+    /// The attempt on a connection has ended. `hint` is what the server asked for. Ignored where nothing is on that wire.
+    pub fn ended(&mut self, now: Timestamp, connection: u32, outcome: AttemptOutcome, hint: Hint, out: &mut Output) {
+        let (client, wire) = self.wires.client_of(connection);
         let client = self.rules.place_of(client);
-        let Some(Client { on_wire, .. }) = self.clients.get(client as usize).copied() else { return };
-        if on_wire != NONE && !self.is_stopped {
-            self.attempt_over(on_wire, now, outcome, hint, out);
+        let Some(slot) = self.wires.occupant(&self.clients, client, wire) else { return };
+        if slot != NONE && !self.is_stopped {
+            self.attempt_over(slot, wire, now, outcome, hint, out);
             self.settle(client, now, out);
         }
     }
 
     /// The end of the run: attempts on the wire are cancelled, everything still held is unresolved. Later calls do nothing.
     pub fn stop(&mut self, now: Timestamp, out: &mut Output) {
-        for (_, entry) in self.held.in_order() {
+        for (slot, entry) in self.held.in_order() {
             if entry.place == Place::Wire {
-                out.commands.push(Command::Cancel { client: self.rules.number_of(entry.client) });
+                let client = self.rules.number_of(entry.client);
+                let wires = self.wires.held_by(&self.clients, entry.client, slot);
+                out.commands.extend(wires.map(|wire| Command::Cancel { connection: self.wires.connection(client, wire) }));
             }
             out.events.push(Event::Finished {
                 operation: self.rules.id(entry.client, entry.number),
@@ -127,7 +157,8 @@ impl Devices {
         }
         self.held = Slab::new();
         self.clients.fill(Client::NEW);
-        (self.in_flight, self.deep_retries, self.is_stopped) = (0, 0, true);
+        self.parked = Parking::default();
+        (self.in_flight, self.deep_retries, self.scheduled, self.is_stopped) = (0, 0, 0, true);
     }
 
     /// What is held now. Its cost does not depend on how much that is, but for operations past their deadline, which are
@@ -144,6 +175,7 @@ impl Devices {
             backlog: self.held.len(),
             oldest_age: oldest.map_or(Span::ZERO, |(_, entry)| now.since(entry.operation.intended())),
             deep_retries: self.deep_retries,
+            scheduled: self.scheduled,
             late: self.held.in_order().take_while(|(slot, _)| is_late(*slot)).count() as u64,
         }
     }
@@ -180,9 +212,9 @@ impl Devices {
     fn offer(&mut self, client: u32, number: u64, intended: Timestamp, now: Timestamp, out: &mut Output) {
         let operation = self.rules.id(client, number);
         out.events.push(Event::Offered { operation, at: intended });
-        let state = *self.client(client);
-        if self.rules.drops(intended, state.is_busy(), now) {
-            let by = if state.is_busy() { LateBy::Plan } else { LateBy::Generator };
+        let (state, is_busy) = (*self.client(client), self.is_busy(client));
+        if self.rules.drops(intended, is_busy, now) {
+            let by = if is_busy { LateBy::Plan } else { LateBy::Generator };
             out.events.push(Event::LateStart { operation, at: now, late: now.since(intended), by });
             self.turn_away(client, number, intended, now, OperationOutcome::Dropped, out);
         } else if state.held >= self.rules.outbox {
@@ -214,11 +246,10 @@ impl Devices {
         let entry = *self.held.get(slot);
         match entry.place {
             Place::Backoff => self.make_ready(slot, Some(entry.since), now, out),
-            Place::Wire => {
-                out.commands.push(Command::Cancel { client: self.rules.number_of(entry.client) });
-                self.attempt_over(slot, now, AttemptOutcome::Timeout, None, out);
-            }
-            Place::Ready => {
+            Place::Owing => self.owed(slot, now, out),
+            Place::Wire if self.hedges.is_some() => self.hedge(slot, now, out),
+            Place::Wire => self.timed_out(slot, now, out),
+            Place::Ready | Place::Parked => {
                 self.give_up_if_due(slot, now, out);
             }
             Place::Free => {}
@@ -233,7 +264,8 @@ impl Devices {
         let entry = self.held.get_mut(slot);
         entry.held = if wanted.is_some() { Held::No } else { Held::AtOnce };
         let client = entry.client;
-        let is_busy = self.client(client).is_busy();
+        let is_busy = self.is_busy(client);
+        self.scheduled += 1;
         self.held.push_ready(&mut self.clients[client as usize].outbox, slot);
         self.pump(client, now, out);
         if self.held.is_current(slot, generation) {
@@ -248,25 +280,61 @@ impl Devices {
         }
     }
 
-    /// Sends the first operation of a client's outbox, if the connection is free and the ceiling lets it.
+    /// Sends what is first in a client's outbox, as far as connections, guards and the ceiling let it.
     fn pump(&mut self, client: u32, now: Timestamp, out: &mut Output) {
-        if !self.can_send(client, now, out) || self.client(client).in_line {
-            return;
-        }
-        match self.ceiling.as_mut().map_or(Admission::Now, |ceiling| ceiling.admit(client, now)) {
-            Admission::Now => self.send(client, now, out),
-            admission => {
-                self.client(client).in_line = true;
-                if let Admission::WaitUntil(at) = admission {
-                    wake_at(self.rules.on_grid(at), Reason::Ceiling, out);
+        while !self.client(client).in_line && self.can_send(client, now, out) {
+            match self.ceiling.as_mut().map_or(ceiling::Admission::Now, |ceiling| ceiling.admit(client, now)) {
+                ceiling::Admission::Now => {
+                    self.launch(client, now, out);
+                }
+                admission => {
+                    self.client(client).in_line = true;
+                    if let ceiling::Admission::WaitUntil(at) = admission {
+                        wake_at(self.rules.on_grid(at), Reason::Ceiling, out);
+                    }
                 }
             }
         }
     }
 
+    /// Sends the first operation of a client's outbox that its guards let through; those they refuse leave it. Whether one went.
+    fn launch(&mut self, client: u32, now: Timestamp, out: &mut Output) -> bool {
+        if self.guards.is_empty() {
+            self.send(client, now, out);
+            return true;
+        }
+        while self.can_send(client, now, out) {
+            let slot = self.client(client).outbox.first;
+            let entry = self.held.get(slot);
+            let (retry, draw) = (entry.operation.retries_next(), self.rules.throttle_draw(entry));
+            match self.guards.admit(client, now, retry, draw) {
+                Admission::Now => {
+                    self.send(client, now, out);
+                    return true;
+                }
+                Admission::Refused => self.refused(slot, now, out),
+                Admission::WaitUntil(at) => {
+                    self.client(client).in_line = true;
+                    wake_at(self.rules.on_grid(at.max(now + Span(1))), Reason::Throttle(client), out);
+                    return false;
+                }
+            }
+        }
+        false
+    }
+
+    /// A guard refuses the try of an operation in an outbox.
+    fn refused(&mut self, slot: u32, now: Timestamp, out: &mut Output) {
+        let entry = *self.held.get(slot);
+        self.held.take_ready(&mut self.clients[entry.client as usize].outbox, slot);
+        out.events.push(Event::Throttled { operation: self.rules.id(entry.client, entry.number), at: now });
+        let next = self.held.get_mut(slot).operation.refused(now, &self.rules.terms(entry.client, entry.number));
+        self.follow(slot, next, now, None, now, out);
+    }
+
     /// Whether a client's connection is free and something is there to be sent. What its deadline has overtaken leaves.
     fn can_send(&mut self, client: u32, now: Timestamp, out: &mut Output) -> bool {
-        if self.client(client).is_sending() {
+        if self.is_full(client) {
             return false;
         }
         loop {
@@ -284,7 +352,9 @@ impl Devices {
     fn give_up_if_due(&mut self, slot: u32, now: Timestamp, out: &mut Output) -> bool {
         let entry = *self.held.get(slot);
         let Some((at, outcome)) = self.rules.gives_up(&entry).filter(|(at, _)| *at <= now) else { return false };
-        self.held.take_ready(&mut self.clients[entry.client as usize].outbox, slot);
+        if entry.place == Place::Ready {
+            self.held.take_ready(&mut self.clients[entry.client as usize].outbox, slot);
+        }
         if outcome == OperationOutcome::Dropped {
             let (operation, late) = (self.rules.id(entry.client, entry.number), at.since(entry.operation.intended()));
             out.events.push(Event::LateStart { operation, at, late, by: LateBy::Plan });
@@ -298,57 +368,104 @@ impl Devices {
         let state = &mut self.clients[client as usize];
         let slot = state.outbox.first;
         self.held.take_ready(&mut state.outbox, slot);
-        state.on_wire = slot;
         let entry = self.held.get_mut(slot);
         let terms = self.rules.terms(client, entry.number);
         let (intended, wanted, held) = (entry.operation.intended(), entry.since, entry.held);
         let attempt = entry.operation.begin(now, &terms);
-        let send = self.rules.send(entry, attempt);
         let generation = self.held.put(slot, Place::Wire, now);
-        self.in_flight += 1;
-        self.deep_retries += u64::from(attempt.number == 4);
 
-        let operation = send.operation;
         if let Some(by) = self.rules.late_start(intended, held, now).filter(|_| attempt.number == 1) {
+            let operation = self.rules.id(client, self.held.get(slot).number);
             out.events.push(Event::LateStart { operation, at: now, late: now.since(intended), by });
         }
         let lag = (held == Held::No).then(|| now.since(wanted));
-        out.events.push(Event::Sent { operation, attempt: attempt.number, retry: attempt.retry, at: now, lag });
-        out.commands.push(Command::Send(send));
-        wake_at(attempt.timeout_at, Reason::Operation { slot, generation }, out);
+        let wire = self.put_on_wire(slot, attempt, lag, now, out);
+        match &mut self.hedges {
+            None => wake_at(attempt.timeout_at, Reason::Operation { slot, generation }, out),
+            Some(_) => self.watch_flight(slot, generation, wire, attempt, now, out),
+        }
+        if !attempt.retry && !self.parked.is_empty() {
+            self.earned(client, now, out);
+        }
     }
 
-    /// The attempt on a wire has ended: the retry loop says when and how, and what follows. All that follows counts from
+    /// Gives an attempt to the engine, on a free connection of its client. Returns which.
+    fn put_on_wire(&mut self, slot: u32, attempt: Attempt, lag: Option<Span>, now: Timestamp, out: &mut Output) -> u32 {
+        let entry = self.held.get(slot);
+        let wire = self.wires.occupy(&mut self.clients, entry.client, slot);
+        let connection = self.wires.connection(self.rules.number_of(entry.client), wire);
+        let send = self.rules.send(entry, attempt, connection);
+        self.in_flight += 1;
+        self.deep_retries += u64::from(attempt.number == 4);
+        out.events.push(Event::Sent { operation: send.operation, attempt: attempt.number, retry: attempt.retry, at: now, lag });
+        out.commands.push(Command::Send(send));
+        wire
+    }
+
+    /// The time of the only attempt of an operation is over.
+    fn timed_out(&mut self, slot: u32, now: Timestamp, out: &mut Output) {
+        let client = self.held.get(slot).client;
+        let Some(wire) = self.wires.held_by(&self.clients, client, slot).next() else { return };
+        out.commands.push(Command::Cancel { connection: self.wires.connection(self.rules.number_of(client), wire) });
+        self.attempt_over(slot, wire, now, AttemptOutcome::Timeout, Hint::NONE, out);
+    }
+
+    /// An attempt on a wire has ended: the retry loop says when and how, and what follows. All that follows counts from
     /// that moment and not from when the engine came to it, so that an engine that is behind shows as lag.
-    fn attempt_over(&mut self, slot: u32, now: Timestamp, said: AttemptOutcome, hint: Option<Span>, out: &mut Output) {
+    fn attempt_over(&mut self, slot: u32, wire: u32, now: Timestamp, said: AttemptOutcome, hint: Hint, out: &mut Output) {
+        if self.hedges.is_some() {
+            return self.flight_over(slot, wire, now, said, hint, out);
+        }
         let entry = self.held.get_mut(slot);
         let (client, number, sent) = (entry.client, entry.number, entry.since);
         let operation = self.rules.id(client, number);
         let terms = self.rules.terms(client, number);
         let (at, outcome) = entry.operation.ending(sent, now, said, &terms);
         let is_timeout = outcome == AttemptOutcome::Timeout;
-        let next = entry.operation.ended(at, outcome, hint.filter(|_| !is_timeout), &terms);
+        let hint = if is_timeout { Hint::NONE } else { hint };
+        let next = entry.operation.ended(at, outcome, hint, &terms);
         out.events.push(Event::Ended { operation, attempt: entry.operation.attempts(), sent, at, outcome });
-        self.client(client).on_wire = NONE;
+        self.wires.release(&mut self.clients, client, wire);
         self.in_flight -= 1;
+        if !self.guards.is_empty() {
+            self.guards.ended(client, at, outcome, at.since(sent));
+        }
+        self.follow(slot, next, at, is_timeout.then_some(at), now, out);
+    }
+
+    /// Does what the retry loop says after an attempt that ended, or a try that was refused, at `at`. A retry at once is wanted at
+    /// `at_once`, where that is a moment that the engine can be behind.
+    fn follow(&mut self, slot: u32, next: Next, at: Timestamp, at_once: Option<Timestamp>, now: Timestamp, out: &mut Output) {
         match next {
-            Next::Send => self.make_ready(slot, is_timeout.then_some(at), now, out),
+            Next::Send => self.make_ready(slot, at_once, now, out),
             Next::Wait { wanted, until } => {
                 let generation = self.held.put(slot, Place::Backoff, wanted);
                 wake_at(until.max(now), Reason::Operation { slot, generation }, out);
             }
+            Next::Park { wanted, until } => {
+                self.budget_refused(slot, at, out);
+                let generation = self.held.put(slot, Place::Owing, wanted);
+                wake_at(until.max(now), Reason::Operation { slot, generation }, out);
+            }
             Next::Finished(end) => {
                 if end == End::Budget {
-                    out.events.push(Event::BudgetRefused { operation, at });
+                    self.budget_refused(slot, at, out);
                 }
                 self.finish(slot, at, end.outcome(), out);
             }
         }
     }
 
+    fn budget_refused(&mut self, slot: u32, at: Timestamp, out: &mut Output) {
+        let entry = self.held.get(slot);
+        out.events.push(Event::BudgetRefused { operation: self.rules.id(entry.client, entry.number), at });
+    }
+
     /// The end of an operation that is held, and is in no outbox and on no wire any more.
     fn finish(&mut self, slot: u32, at: Timestamp, outcome: OperationOutcome, out: &mut Output) {
-        let entry = *self.held.get(slot);
+        let entry = self.held.get_mut(slot);
+        entry.operation.leave(&self.rules.terms(entry.client, entry.number));
+        let entry = *entry;
         let (operation, attempts) = (self.rules.id(entry.client, entry.number), entry.operation.attempts());
         let (offered, last) = (entry.operation.intended(), entry.operation.last());
         out.events.push(Event::Finished { operation, offered, at, outcome, attempts, last });
@@ -378,8 +495,7 @@ impl Devices {
     fn ceiling_is_due(&mut self, now: Timestamp, out: &mut Output) {
         while let Some(client) = self.ceiling.as_mut().and_then(|ceiling| ceiling.next(now)) {
             self.client(client).in_line = false;
-            if self.can_send(client, now, out) {
-                self.send(client, now, out);
+            if self.can_send(client, now, out) && self.launch(client, now, out) {
                 let next = self.ceiling.as_mut().and_then(|ceiling| ceiling.used(now));
                 if let Some(at) = next.filter(|at| *at > now) {
                     wake_at(self.rules.on_grid(at), Reason::Ceiling, out);
@@ -387,6 +503,17 @@ impl Devices {
             }
             self.settle(client, now, out);
         }
+    }
+
+    /// Whether a client has as many attempts out as it may.
+    fn is_full(&mut self, client: u32) -> bool {
+        let out = self.wires.busy(&self.clients, client);
+        out > 0 && out >= self.guards.concurrency(client).unwrap_or(1)
+    }
+
+    /// Whether an operation that becomes ready now has to wait for others of its client.
+    fn is_busy(&mut self, client: u32) -> bool {
+        !self.clients[client as usize].outbox.is_empty() || self.is_full(client)
     }
 
     fn client(&mut self, client: u32) -> &mut Client {

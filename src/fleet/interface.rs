@@ -1,15 +1,16 @@
 //! What a fleet's machine and an engine exchange: plain data. An engine hands in moments and how attempts ended; it
 //! carries out commands, in their order, and keeps no rule of its own.
 
-use super::FleetConfig;
+use super::{FleetAction, FleetConfig};
 use crate::event::{Event, OperationId};
 use crate::pace::Pacer;
+use crate::policy::guards::SharedGuards;
 use crate::policy::{Budget, Policy};
 use crate::time::{Span, Timestamp};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What the clients of one fleet in one shard are made from.
+/// What the machine of one fleet in one shard is made from.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The run's seed.
@@ -30,6 +31,8 @@ pub struct Setup {
     pub route_weights: Vec<f64>,
     /// What it shares with other shards.
     pub shared: Shared,
+    /// What is done to it in mid-run, in the order of the plan's timeline.
+    pub actions: Vec<(Timestamp, FleetAction)>,
 }
 
 /// State that shards share.
@@ -37,6 +40,8 @@ pub struct Setup {
 pub struct Shared {
     /// The fleet's retry budget, where its tier is `fleet`; without one the shard makes its own.
     pub budget: Option<Arc<Budget>>,
+    /// The fleet's breaker and throttle, where their tier is `fleet`; likewise.
+    pub guards: SharedGuards,
     /// The ceiling on attempts per second.
     pub ceiling: Option<Arc<Pacer>>,
 }
@@ -54,20 +59,26 @@ pub(super) enum Reason {
     Operation { slot: u32, generation: u32 },
     /// The ceiling lets another attempt through.
     Ceiling,
+    /// A client's throttle lets another attempt through.
+    Throttle(u32),
+    /// The budget may have earned a retry that is parked.
+    Parked,
+    /// The time of one of several attempts of an operation is over.
+    Flight { slot: u32, serial: u32 },
 }
 
 /// What an engine has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Put this attempt on its client's wire.
+    /// Put this attempt on the wire.
     Send(Send),
-    /// The attempt on this client's wire was given up: close that connection. A [`Command::Send`] for the same client
+    /// The attempt on this connection was given up: close it. A [`Command::Send`] for the same connection
     /// may follow at once.
     Cancel {
-        /// The client.
-        client: u32,
+        /// The connection.
+        connection: u32,
     },
-    /// Call [`Devices::wake`](super::Devices::wake) at this moment, or as soon after it as possible.
+    /// Call [`Machine::wake`](super::Machine::wake) at this moment, or as soon after it as possible.
     Wake {
         /// When.
         at: Timestamp,
@@ -76,13 +87,18 @@ pub enum Command {
     },
 }
 
+/// The destination of what has none.
+pub const NO_DESTINATION: u16 = u16::MAX;
+
 /// An attempt to put on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Send {
-    /// On whose connection.
-    pub client: u32,
+    /// On which of the fleet's connections. Which client it is for, the operation says.
+    pub connection: u32,
     /// Of which operation.
     pub operation: OperationId,
+    /// Where it goes, by the number of the destination in the fleet; [`NO_DESTINATION`] where the fleet has none.
+    pub destination: u16,
     /// Its number in the operation, from 1, across passes.
     pub attempt: u32,
     /// Which of the target's routes it takes: the same for every attempt of an operation.
@@ -114,8 +130,10 @@ pub struct Gauges {
     /// Time since the intended start of the operation that was offered first of those. Exact as long as the
     /// generator keeps time; off by its lag where it does not.
     pub oldest_age: Span,
-    /// Of them, those past attempt 3.
+    /// Operations whose moment to be sent has come, since the run began: each attempt counts once, held back or not.
+    pub scheduled: u64,
+    /// Of those that are held, those past attempt 3.
     pub deep_retries: u64,
-    /// Of them, those past their deadline.
+    /// Of those that are held, those past their deadline.
     pub late: u64,
 }

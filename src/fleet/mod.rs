@@ -1,13 +1,15 @@
 //! Clients that share a load shape and a policy.
 //!
-//! [`Devices`] is the machine: clients with an outbox and one connection each. The other files are its parts, and
+//! [`Machine`] is what an engine drives: [`Devices`], clients with an outbox each. The other files are its parts, and
 //! [`interface`] is what an engine exchanges with it.
 
+pub mod action;
 mod ceiling;
 mod client;
 pub mod config;
 pub mod devices;
 pub mod interface;
+mod machine;
 mod route;
 mod rules;
 mod slab;
@@ -15,6 +17,8 @@ mod slab;
 mod storm;
 
 pub use crate::operation::on_grid;
+pub use action::{FleetAction, PauseScope};
 pub use config::{Connections, FleetConfig, IdempotencyKey, LateStarts};
 pub use devices::Devices;
-pub use interface::{Command, Gauges, Output, Send, Setup, Shared, Token};
+pub use interface::{Command, Gauges, NO_DESTINATION, Output, Send, Setup, Shared, Token};
+pub use machine::Machine;

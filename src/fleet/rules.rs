@@ -2,7 +2,7 @@
 //! the state, so that the state can be changed while the rules are read.
 
 use super::config::{IdempotencyKey, LateStarts};
-use super::interface::{Send, Setup};
+use super::interface::{NO_DESTINATION, Send, Setup};
 use super::route::Routes;
 use super::slab::{Entry, Held};
 use crate::config::At;
@@ -40,11 +40,13 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn new(setup: Setup) -> Self {
-        let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared } = setup;
+        let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared, actions: _ } = setup;
         let (mut shared_budget, mut budgets) = (None, Vec::new());
         if let Some(At { value: budget, .. }) = &policy.budget {
             match budget.tier {
                 Tier::Fleet => shared_budget = shared.budget.or_else(|| Some(Arc::new(Budget::new(budget)))),
+                // Each operation keeps its own account.
+                Tier::Operation => {}
                 Tier::Client => budgets = clients.clone().map(|_| Budget::new(budget)).collect(),
             }
         }
@@ -145,7 +147,7 @@ impl Rules {
     }
 
     /// The attempt as it goes to the engine.
-    pub(super) fn send(&self, entry: &Entry, attempt: Attempt) -> Send {
+    pub(super) fn send(&self, entry: &Entry, attempt: Attempt, connection: u32) -> Send {
         let (client, number) = (entry.client, entry.number);
         let attempt_of_key = match self.idempotency_key {
             IdempotencyKey::Enqueue => 0,
@@ -153,14 +155,25 @@ impl Rules {
         };
         let mut draws = self.key(client, number, attempt_of_key).stream(Purpose::IdempotencyKey);
         Send {
-            client: self.number_of(client),
+            connection,
             operation: self.id(client, number),
+            destination: NO_DESTINATION,
             attempt: attempt.number,
             route: self.routes.pick(self.key(client, number, 0)),
             timeout_at: attempt.timeout_at,
             idempotency_key: u128::from(draws.bits()) << 64 | u128::from(draws.bits()),
             enqueued_at: entry.operation.intended(),
         }
+    }
+
+    /// Who shares the budget, where there is one.
+    pub(super) fn budget_tier(&self) -> Option<Tier> {
+        self.policy.budget.as_ref().map(|budget| budget.value.tier)
+    }
+
+    /// The draw by which a throttle may refuse the next attempt of an operation: uniform in [0, 1).
+    pub(super) fn throttle_draw(&self, entry: &Entry) -> f64 {
+        self.key(entry.client, entry.number, entry.operation.attempts() + 1).stream(Purpose::Throttle).unit()
     }
 
     fn is_behind(&self, at: Timestamp, now: Timestamp) -> bool {

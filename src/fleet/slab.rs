@@ -22,6 +22,10 @@ pub(super) enum Place {
     Ready,
     /// Waiting for its next attempt.
     Backoff,
+    /// Waiting for its next attempt, which the budget has not earned yet.
+    Owing,
+    /// Waiting until the budget has earned its next attempt.
+    Parked,
     /// On its client's wire.
     Wire,
 }
@@ -33,7 +37,7 @@ pub(super) enum Held {
     No,
     /// Nothing: it follows an answer at once, so there is no moment that it could be behind.
     AtOnce,
-    /// The ceiling on attempts.
+    /// The ceiling on attempts, or its client's throttle.
     Ceiling,
     /// Its client was busy.
     Busy,
@@ -168,6 +172,11 @@ impl Slab {
     /// Whether a token of this generation still means something. Leaving takes a generation of its own, for which there are no tokens.
     pub(super) fn is_current(&self, slot: u32, generation: u32) -> bool {
         self.generations.get(slot as usize) == Some(&generation)
+    }
+
+    /// An entry's generation: what its tokens must carry.
+    pub(super) fn generation(&self, slot: u32) -> u32 {
+        self.generations[slot as usize]
     }
 
     /// Reads an entry's generation, and gives it.

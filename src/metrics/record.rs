@@ -72,12 +72,18 @@ pub struct Counts {
     pub refused: u64,
     /// Operations dropped because they would have started too late.
     pub dropped: u64,
+    /// Operations whose place a newer one took.
+    pub superseded: u64,
+    /// Operations given up and put aside.
+    pub dead_lettered: u64,
     /// Operations that started late, whatever the cause.
     pub late_starts: u64,
     /// Of them, those that nothing of the plan held back: the generator was late.
     pub late_by_generator: u64,
     /// Retries that the budget refused.
     pub budget_refused: u64,
+    /// Tries that a breaker or a throttle refused: nothing went on the wire.
+    pub throttled: u64,
     /// Operation latency from the intended start, of those that succeeded.
     pub latency: Sketch,
     /// Attempt latency from the send, of all that ended.

@@ -96,6 +96,8 @@ impl Recorder {
                 open.counts.late_starts += 1;
                 open.counts.late_by_generator += u64::from(by == LateBy::Generator);
             }),
+            Event::Acted { .. } => {}
+            Event::Throttled { operation, at } => self.count(operation, at, |open| open.counts.throttled += 1),
             Event::BudgetRefused { operation, at } => self.count(operation, at, |open| open.counts.budget_refused += 1),
         }
     }
@@ -158,6 +160,7 @@ impl Recorder {
         if let Some(book) = self.book(operation, sent) {
             match outcome {
                 AttemptOutcome::Success => book.attempt_succeeded.record(took),
+                AttemptOutcome::Cancelled => {}
                 _ => book.attempt_failed.record(took),
             }
         }
@@ -174,12 +177,17 @@ impl Recorder {
             OperationOutcome::Unresolved => open.counts.unresolved += 1,
             OperationOutcome::Refused => open.counts.refused += 1,
             OperationOutcome::Dropped => open.counts.dropped += 1,
+            OperationOutcome::Superseded => open.counts.superseded += 1,
+            OperationOutcome::DeadLettered => open.counts.dead_lettered += 1,
         });
         let Some(book) = self.book(operation, offered) else { return };
         match outcome {
             OperationOutcome::Succeeded => book.succeeded.record(took),
-            OperationOutcome::Failed => book.failed.record(took),
-            OperationOutcome::Unresolved | OperationOutcome::Refused | OperationOutcome::Dropped => {}
+            OperationOutcome::Failed | OperationOutcome::DeadLettered => book.failed.record(took),
+            OperationOutcome::Unresolved
+            | OperationOutcome::Refused
+            | OperationOutcome::Dropped
+            | OperationOutcome::Superseded => {}
         }
         if attempts > 0 {
             *book.attempts_per_operation.entry(bucket_floor(u64::from(attempts)) as u32).or_default() += 1;

@@ -176,8 +176,11 @@ impl Counts {
         self.unresolved += unresolved;
         self.refused += refused;
         self.dropped += other.dropped;
+        self.superseded += other.superseded;
+        self.dead_lettered += other.dead_lettered;
         self.late_starts += other.late_starts;
         self.budget_refused += other.budget_refused;
+        self.throttled += other.throttled;
         other.by_outcome.iter().for_each(|(outcome, n)| *self.by_outcome.entry(*outcome).or_default() += n);
         self.latency.merge(&other.latency);
         self.attempt_latency.merge(&other.attempt_latency);
@@ -191,13 +194,13 @@ impl Counts {
 
     /// Operations that ended, unresolved ones aside.
     pub fn ended(&self) -> u64 {
-        self.succeeded + self.failed + self.refused + self.dropped
+        self.succeeded + self.failed + self.refused + self.dropped + self.superseded + self.dead_lettered
     }
 
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
         let attempts = self.attempts == 0 && self.by_outcome.is_empty();
-        attempts && self.offered + self.ended() + self.unresolved + self.late_starts + self.budget_refused == 0
+        attempts && self.offered + self.ended() + self.unresolved + self.late_starts + self.budget_refused + self.throttled == 0
     }
 }
 

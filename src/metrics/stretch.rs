@@ -75,7 +75,9 @@ pub fn ended_attempts(counts: &Counts) -> u64 {
 }
 
 fn failed_attempts(counts: &Counts) -> u64 {
-    ended_attempts(counts) - counts.by_outcome.get(&AttemptOutcome::Success).copied().unwrap_or(0)
+    // A hedge that lost was cancelled by its own client, and is nobody's failure.
+    let good = [AttemptOutcome::Success, AttemptOutcome::Cancelled];
+    ended_attempts(counts) - good.iter().filter_map(|outcome| counts.by_outcome.get(outcome)).sum::<u64>()
 }
 
 struct Stretch<'a> {

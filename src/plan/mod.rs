@@ -82,6 +82,13 @@ pub struct Fleet {
     pub config: FleetConfig,
 }
 
+impl Fleet {
+    /// How many connections each of its clients has: as many as it may have attempts out at once.
+    pub fn connections_each(&self) -> u32 {
+        self.policy.concurrency()
+    }
+}
+
 impl Plan {
     /// The stretch of `steady_state.for` before the first fault; none where the plan has no steady state or no fault.
     pub fn baseline(&self) -> Option<(Timestamp, Timestamp)> {

@@ -144,7 +144,6 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("policies:", "network: { latency: ¶25h }\npolicies:", "a hop that takes longer than"),
     ("policies:", "network: { ¶latencie: 1ms }\npolicies:", "did you mean `latency`?"),
     // Policies.
-    ("attempts: 3,", "attempts: unlimited,", ""),
     ("timeout: 1s", "timeout: 1s, backoff: { exponential: { base: 2s, cap: ¶1s } }", "shorter than the base"),
     ("timeout: 1s", "timeout: 1s, backoff: { exponential: { base: ¶0 } }", "never grows"),
     ("timeout: 1s", "timeout: 1s, backoff: { exponential: { base: 1s, multiplier: ¶0.5 } }", "it must be 1 or more"),

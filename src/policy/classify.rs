@@ -2,6 +2,7 @@
 
 use crate::config::{Node, Problems, Read, Shape, read_text};
 use crate::event::AttemptOutcome;
+use std::fmt;
 
 /// A class of outcomes that a policy retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub enum RetryOn {
     Malformed,
     /// A good status, but a failed check.
     Unexpected,
+    /// Refused by the client itself: its breaker or its throttle.
+    Refused,
     /// One status.
     Status(u16),
     /// A class of statuses by its first digit.
@@ -35,7 +38,8 @@ impl RetryOn {
             | (Self::Reset, AttemptOutcome::Reset)
             | (Self::Timeout, AttemptOutcome::Timeout)
             | (Self::Malformed, AttemptOutcome::Malformed)
-            | (Self::Unexpected, AttemptOutcome::Unexpected) => true,
+            | (Self::Unexpected, AttemptOutcome::Unexpected)
+            | (Self::Refused, AttemptOutcome::Refused) => true,
             (Self::Status(code), AttemptOutcome::Status(got)) => code == got,
             (Self::StatusClass(class), AttemptOutcome::Status(got)) => got / 100 == u16::from(class),
             _ => false,
@@ -45,7 +49,7 @@ impl RetryOn {
     fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "`{text}` is nothing to retry on: expected connect, reset, timeout, malformed, unexpected, a status such as 429, or a class such as 5xx"
+                "`{text}` is nothing to retry on: expected connect, reset, timeout, malformed, unexpected, refused, a status such as 429, or a class such as 5xx"
             )
         };
         match text {
@@ -54,6 +58,7 @@ impl RetryOn {
             "timeout" => return Ok(Self::Timeout),
             "malformed" => return Ok(Self::Malformed),
             "unexpected" => return Ok(Self::Unexpected),
+            "refused" => return Ok(Self::Refused),
             _ => {}
         }
         if let Some(digit) = text.strip_suffix("xx") {
@@ -69,6 +74,22 @@ impl RetryOn {
     }
 }
 
+/// As a plan writes it.
+impl fmt::Display for RetryOn {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Connect => f.write_str("connect"),
+            Self::Reset => f.write_str("reset"),
+            Self::Timeout => f.write_str("timeout"),
+            Self::Malformed => f.write_str("malformed"),
+            Self::Unexpected => f.write_str("unexpected"),
+            Self::Refused => f.write_str("refused"),
+            Self::Status(code) => write!(f, "{code}"),
+            Self::StatusClass(class) => write!(f, "{class}xx"),
+        }
+    }
+}
+
 impl Read for RetryOn {
     fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
         read_text(node, problems, Self::parse)
@@ -78,7 +99,7 @@ impl Read for RetryOn {
             Shape::Integer { min: 100, max: 599 },
             Shape::Text {
                 what: "an outcome",
-                pattern: "^(connect|reset|timeout|malformed|unexpected|[1-5]xx|[1-5][0-9][0-9])$",
+                pattern: "^(connect|reset|timeout|malformed|unexpected|refused|[1-5]xx|[1-5][0-9][0-9])$",
                 examples: &["timeout", "429", "5xx"],
             },
         ])

@@ -200,7 +200,7 @@ pub struct RecoveryResult {
     pub sentence: String,
 }
 
-/// The whole run in figures. offered = succeeded + failed + unresolved + refused + dropped.
+/// The whole run in figures. offered = succeeded + failed + unresolved + refused + dropped + superseded + dead_lettered.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
     /// Operations offered.
@@ -221,8 +221,14 @@ pub struct Totals {
     pub refused: u64,
     /// Operations dropped because they would have started too late.
     pub dropped: u64,
+    /// Operations whose place a newer one of their client took.
+    pub superseded: u64,
+    /// Operations given up and put aside.
+    pub dead_lettered: u64,
     /// Retries that a budget refused.
     pub budget_refused: u64,
+    /// Tries that a breaker or a throttle refused: nothing went on the wire.
+    pub throttled: u64,
     /// Attempts that ended, by how: `success`, `status_503` and its like, `unexpected`, `connect`, `reset`, `timeout`, `malformed`.
     pub by_outcome: BTreeMap<String, u64>,
     /// Attempts / distinct operations attempted, across passes; null without attempts.
@@ -231,7 +237,7 @@ pub struct Totals {
     pub retry_share: Option<f64>,
     /// amplification − 1/(1 − retry share): retries that a requeue made look like first attempts; above 0.2 is worth a warning.
     pub laundered_retries: Option<f64>,
-    /// Succeeded / operations that ended (succeeded, failed, refused, dropped), 0 to 1; null where none ended.
+    /// Succeeded / operations that ended (all but the unresolved), 0 to 1; null where none ended.
     pub success: Option<f64>,
     /// Attempts that failed / attempts that ended, 0 to 1; null where none ended.
     pub errors: Option<f64>,
@@ -437,7 +443,8 @@ mod tests {
         let result = sample::stuck();
         let totals = &result.totals;
         assert_eq!(totals.operations, 24_000);
-        assert_eq!(totals.operations, totals.succeeded + totals.failed + totals.unresolved + totals.refused + totals.dropped);
+        let over = totals.succeeded + totals.failed + totals.refused + totals.dropped + totals.superseded + totals.dead_lettered;
+        assert_eq!(totals.operations, over + totals.unresolved);
         let share = totals.retries as f64 / totals.attempts as f64;
         assert!((totals.retry_share.unwrap() - share).abs() < 1e-6);
         assert_eq!(totals.peak_attempts, Some(1_610.0));

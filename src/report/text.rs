@@ -117,6 +117,8 @@ fn operations(totals: &Totals, style: &Style) -> String {
             some(totals.unresolved, "unresolved"),
             some(totals.refused, "refused"),
             some(totals.dropped, "dropped"),
+            some(totals.superseded, "superseded"),
+            some(totals.dead_lettered, "dead-lettered"),
         ]
     };
     let exact = parts(count);

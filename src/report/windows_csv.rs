@@ -6,7 +6,8 @@
 //! - `t_ms`: when the window begins, since the run began; `phase`: the phase that it begins in
 //! - `offered`, `attempts`, `retries`, `retry_share`: operations by intended start; attempts by send
 //! - `succeeded`, `failed`, `refused`, `dropped`: operations by how they ended, booked when they did
-//! - `late_starts`, `budget_refused`: operations started late; retries that a budget refused
+//! - `late_starts`, `budget_refused`, `throttled`: operations started late; retries that a budget refused; tries that a breaker or a
+//!   throttle refused
 //! - `attempt_…`: attempts that ended, by how: `success`, `status_429`, other `status_4xx`, `status_5xx`, `status_other`,
 //!   `unexpected`, `connect`, `reset`, `timeout`, `malformed`
 //! - `p50_ms`, `p99_ms`: operation latency from the intended start, of those that succeeded; `attempt_p99_ms`: of all
@@ -17,7 +18,7 @@ use super::result::{RunResult, WindowResult};
 use std::io::{self, Write};
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 31] = [
+pub const COLUMNS: [&str; 33] = [
     "t_ms",
     "phase",
     "offered",
@@ -30,6 +31,7 @@ pub const COLUMNS: [&str; 31] = [
     "dropped",
     "late_starts",
     "budget_refused",
+    "throttled",
     "attempt_success",
     "attempt_status_429",
     "attempt_status_4xx",
@@ -40,6 +42,7 @@ pub const COLUMNS: [&str; 31] = [
     "attempt_reset",
     "attempt_timeout",
     "attempt_malformed",
+    "attempt_cancelled",
     "p50_ms",
     "p99_ms",
     "attempt_p99_ms",
@@ -52,9 +55,9 @@ pub const COLUMNS: [&str; 31] = [
 ];
 
 /// Where the columns of attempt outcomes begin.
-const OUTCOMES_FROM: usize = 12;
+const OUTCOMES_FROM: usize = 13;
 /// How many there are.
-const OUTCOMES: usize = 10;
+const OUTCOMES: usize = 11;
 
 /// Writes the series.
 ///
@@ -75,7 +78,7 @@ fn row(window: &WindowResult, phase: &str) -> Vec<String> {
     row.extend([window.offered, window.attempts, window.retries].map(|n| n.to_string()));
     row.push(figure(window.retry_share));
     row.extend([window.succeeded, window.failed, window.refused, window.dropped].map(|n| n.to_string()));
-    row.extend([window.late_starts, window.budget_refused].map(|n| n.to_string()));
+    row.extend([window.late_starts, window.budget_refused, window.throttled].map(|n| n.to_string()));
     row.extend(outcomes(window).map(|n| n.to_string()));
     row.extend([window.p50_ms, window.p99_ms, window.attempt_p99_ms, window.lag_p99_ms].map(figure));
     row.extend([window.in_flight, window.backlog].map(|n| n.to_string()));
@@ -133,7 +136,7 @@ mod tests {
         let names =
             ["success", "status_429", "status_404", "status_503", "status_302", "unexpected", "connect", "reset", "timeout"];
         let mut window = WindowResult::default();
-        for name in names.into_iter().chain(["malformed"]) {
+        for name in names.into_iter().chain(["malformed", "cancelled"]) {
             window.by_outcome.insert(name.into(), 1);
         }
         assert_eq!(outcomes(&window), [1; OUTCOMES]);

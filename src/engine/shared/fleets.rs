@@ -1,10 +1,11 @@
 //! The machines of a run's clients, and what they share.
 
-use crate::fleet::{Devices, Setup, Shared};
+use crate::fleet::{Machine, Setup, Shared};
 use crate::pace::Pacer;
 use crate::plan::Plan;
 use crate::policy::Budget;
 use crate::policy::budget::Tier;
+use crate::policy::guards::SharedGuards;
 use crate::time::{Rate, Timestamp};
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,16 +15,20 @@ pub fn shared_state(plan: &Plan) -> Vec<Shared> {
     let ceiling = plan.target.max_attempts.map(|rate| Arc::new(Pacer::new(rate, ceiling_burst(rate))));
     let shared = plan.fleets.iter().map(|fleet| {
         let budget = fleet.policy.budget.as_ref().filter(|budget| budget.value.tier == Tier::Fleet);
-        Shared { budget: budget.map(|budget| Arc::new(Budget::new(&budget.value))), ceiling: ceiling.clone() }
+        Shared {
+            budget: budget.map(|budget| Arc::new(Budget::new(&budget.value))),
+            guards: SharedGuards::new(&fleet.policy),
+            ceiling: ceiling.clone(),
+        }
     });
     shared.collect()
 }
 
 /// By fleet, the machine of some of its clients: `clients_of` gives which, from how many there are. `shared` is
 /// [`shared_state`], the same for all machines of a run.
-pub fn machines(plan: &Plan, shared: &[Shared], clients_of: impl Fn(u32) -> Range<u32>) -> Vec<Devices> {
+pub fn machines(plan: &Plan, shared: &[Shared], clients_of: impl Fn(u32) -> Range<u32>) -> Vec<Machine> {
     let fleets = plan.fleets.iter().zip(shared).enumerate().map(|(number, (fleet, shared))| {
-        Devices::new(Setup {
+        Machine::new(Setup {
             seed: plan.seed,
             fleet: fleet_number(number),
             policy: fleet.policy.clone(),
@@ -33,6 +38,7 @@ pub fn machines(plan: &Plan, shared: &[Shared], clients_of: impl Fn(u32) -> Rang
             end: Timestamp::ZERO + plan.length,
             route_weights: plan.target.routes.iter().map(|route| route.weight).collect(),
             shared: shared.clone(),
+            actions: Vec::new(),
         })
     });
     fleets.collect()

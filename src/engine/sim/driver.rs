@@ -8,7 +8,7 @@ use super::world::{Completion, Happened, Step, World};
 use crate::engine::Observer;
 use crate::engine::shared::{Faults, WINDOW, limits_reached, machines, shared_state};
 use crate::fault::Phase;
-use crate::fleet::{Command, Devices, Output, Token};
+use crate::fleet::{Command, Machine, Output, Token};
 use crate::gate::Stops;
 use crate::metrics::{Recorder, RunEvent, RunRecord, Series, ServiceCounts, StopReason};
 use crate::plan::Plan;
@@ -53,7 +53,7 @@ pub struct Driver<'a, Q: Queues, T> {
     plan: &'a Plan,
     world: World<Q::Steps>,
     wakes: Q::Wakes,
-    machines: Vec<Devices>,
+    machines: Vec<Machine>,
     output: Output,
     recorder: Recorder,
     series: Series,
@@ -102,7 +102,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     pub fn run(mut self, signal: &AtomicI32) -> (RunRecord, Effort, T) {
         self.tell(Timestamp::ZERO, &RunEvent::Started);
         self.enter_phase(Timestamp::ZERO);
-        self.each_machine(Timestamp::ZERO, Devices::start);
+        self.each_machine(Timestamp::ZERO, Machine::start);
         let stopped = self.work(signal);
         if let Some(reason) = &stopped {
             self.tell(self.end, &RunEvent::Stopping { reason: reason.to_string() });
@@ -164,8 +164,14 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         match happened {
             Happened::Stale | Happened::Inside => {}
             Happened::Turned => self.turned(now),
-            Happened::Ended(Completion { fleet, client, outcome, hint }) => {
-                self.machines[usize::from(fleet)].ended(now, client, outcome, hint, &mut self.output);
+            Happened::Ended(Completion { fleet, connection, outcome, hint }) => {
+                self.machines[usize::from(fleet)].ended(
+                    now,
+                    connection,
+                    outcome,
+                    hint.map_or(crate::policy::Hint::NONE, crate::policy::Hint::retry_after),
+                    &mut self.output,
+                );
                 self.carry_out(now, fleet);
             }
         }
@@ -215,7 +221,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         }
     }
 
-    fn each_machine(&mut self, now: Timestamp, act: impl Fn(&mut Devices, Timestamp, &mut Output)) {
+    fn each_machine(&mut self, now: Timestamp, act: impl Fn(&mut Machine, Timestamp, &mut Output)) {
         for fleet in 0..self.machines.len() {
             act(&mut self.machines[fleet], now, &mut self.output);
             self.carry_out(now, crate::engine::shared::fleet_number(fleet));
@@ -230,7 +236,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         for command in self.output.commands.drain(..) {
             match command {
                 Command::Send(send) => self.world.send(now, &send),
-                Command::Cancel { client } => self.world.cancel(now, fleet, client),
+                Command::Cancel { connection } => self.world.cancel(now, fleet, connection),
                 Command::Wake { at, token } => self.wakes.push(at, Wake { fleet, token }),
             }
         }
@@ -276,7 +282,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         events.iter().for_each(|event| self.tell(end, event));
         // The last window shows what was held; stopping makes it unresolved.
         let gauges: Vec<_> = self.machines.iter().map(|machine| machine.gauges(end)).collect();
-        self.each_machine(end, Devices::stop);
+        self.each_machine(end, Machine::stop);
         if self.window_end() < end + WINDOW {
             // The run is over: a stop condition that is met now changes nothing.
             let _ = self.hand_in(&gauges);
@@ -293,7 +299,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             service: Some(service_counts(&world.counts())),
             ..RunRecord::default()
         };
-        let holds = self.machines.iter().map(Devices::ceiling_holds).sum();
+        let holds = self.machines.iter().map(Machine::ceiling_holds).sum();
         let mut record = self.series.finish(vec![self.recorder.finish()], rest);
         let reached = limits_reached(&record, [("max_attempts", holds)]);
         record.limits_reached.extend(reached);

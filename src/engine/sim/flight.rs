@@ -91,8 +91,8 @@ pub(super) struct Flight {
     pub(super) fleet: u16,
     /// Whether its client has given it up.
     pub(super) abandoned: bool,
-    /// The client's place in its fleet's links.
-    pub(super) client: u32,
+    /// Its place in its fleet's links.
+    pub(super) connection: u32,
     generation: u32,
     pub(super) attempt: u32,
     pub(super) idempotency_key: u128,
@@ -139,12 +139,12 @@ impl Flights {
     }
 
     /// Takes an attempt in.
-    pub(super) fn begin(&mut self, now: Timestamp, client: u32, send: &Send, draws: Stream) -> FlightId {
+    pub(super) fn begin(&mut self, now: Timestamp, send: &Send, draws: Stream) -> FlightId {
         let flight = Flight {
             stage: Stage::Connecting,
             fleet: send.operation.fleet,
             abandoned: false,
-            client,
+            connection: send.connection,
             generation: 0,
             attempt: send.attempt,
             idempotency_key: send.idempotency_key,
@@ -156,7 +156,8 @@ impl Flights {
             next_free: NONE,
         };
         if self.free == NONE {
-            let slot = u32::try_from(self.slots.len()).expect("a client has one attempt under way, and there are fewer clients");
+            let slot =
+                u32::try_from(self.slots.len()).expect("a connection has one attempt under way, and there are fewer connections");
             self.slots.push(flight);
             return FlightId { slot, generation: 0 };
         }

@@ -25,8 +25,8 @@ use crate::time::{Span, Timestamp};
 pub struct Completion {
     /// Of which fleet.
     pub fleet: u16,
-    /// Of which client.
-    pub client: u32,
+    /// On which of its connections.
+    pub connection: u32,
     /// How it ended.
     pub outcome: AttemptOutcome,
     /// What the server asked for.
@@ -78,7 +78,7 @@ pub struct Step {
 
 const NOBODY: FlightId = FlightId { slot: NONE, generation: 0 };
 
-/// The connection of one client.
+/// One connection of a fleet.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     /// Its attempt under way.
@@ -116,13 +116,13 @@ pub struct World<Q> {
 }
 
 impl<Q: Queue<Step> + Default> World<Q> {
-    /// The world of a plan at its start: every client that keeps its connection has it open, as after a live warm-up.
+    /// The world of a plan at its start: every connection that is kept is open, as after a live warm-up.
     pub fn new(plan: &Plan, service: &ServiceConfig) -> Self {
         let timeline = Timeline::new(plan.timeline.clone(), plan.seed);
         let fleets = plan.fleets.iter().map(|fleet| {
             let connections = fleet.config.connections;
             let link = Link { flight: NONE, connected: connections == Connections::KeepAlive, upstream: false };
-            Links { connections, links: vec![link; fleet.config.clients as usize] }
+            Links { connections, links: vec![link; fleet.config.clients as usize * fleet.connections_each() as usize] }
         });
         Self {
             seed: plan.seed,
@@ -141,12 +141,12 @@ impl<Q: Queue<Step> + Default> World<Q> {
         }
     }
 
-    /// Puts an attempt on the wire of its client. A client has one attempt on the wire at a time.
+    /// Puts an attempt on its connection's wire. A connection has one attempt on the wire at a time.
     pub fn send(&mut self, now: Timestamp, send: &Send) {
         let fleet = send.operation.fleet;
         let draws = self.draws(send);
-        let id = self.flights.begin(now, send.client, send, draws);
-        let link = &mut self.fleets[usize::from(fleet)].links[send.client as usize];
+        let id = self.flights.begin(now, send, draws);
+        let link = &mut self.fleets[usize::from(fleet)].links[send.connection as usize];
         link.flight = id.slot;
         if link.connected {
             self.request(id, now);
@@ -157,14 +157,14 @@ impl<Q: Queue<Step> + Default> World<Q> {
         }
     }
 
-    /// Reads what a send of this client is going to read, and gives something of it. Nothing changes.
-    pub fn foresee(&self, fleet: u16, client: u32) -> u64 {
-        self.fleets[usize::from(fleet)].links.get(client as usize).map_or(0, |link| u64::from(link.flight))
+    /// Reads what a send on this connection is going to read, and gives something of it. Nothing changes.
+    pub fn foresee(&self, fleet: u16, connection: u32) -> u64 {
+        self.fleets[usize::from(fleet)].links.get(connection as usize).map_or(0, |link| u64::from(link.flight))
     }
 
-    /// The client has given its attempt up, and closes its connection.
-    pub fn cancel(&mut self, now: Timestamp, fleet: u16, client: u32) {
-        let link = &mut self.fleets[usize::from(fleet)].links[client as usize];
+    /// The client has given the attempt on this connection up, and closes it.
+    pub fn cancel(&mut self, now: Timestamp, fleet: u16, connection: u32) {
+        let link = &mut self.fleets[usize::from(fleet)].links[connection as usize];
         let slot = std::mem::replace(&mut link.flight, NONE);
         (link.connected, link.upstream) = (false, false);
         if slot == NONE {
@@ -247,9 +247,9 @@ impl<Q: Queue<Step> + Default> World<Q> {
 
     fn link(&mut self, id: FlightId) -> Option<&mut Link> {
         let flight = self.flights.at(id);
-        let (fleet, client) = (usize::from(flight.fleet), flight.client as usize);
-        // A client that gave it up may have opened another connection since.
-        (!flight.abandoned).then(|| &mut self.fleets[fleet].links[client])
+        let (fleet, connection) = (usize::from(flight.fleet), flight.connection as usize);
+        // A client that gave it up may have opened another in its place since.
+        (!flight.abandoned).then(|| &mut self.fleets[fleet].links[connection])
     }
 
     /// A message leaves the proxy, or reaches it, one hop away from the client.
@@ -414,14 +414,14 @@ impl<Q: Queue<Step> + Default> World<Q> {
 
     fn deliver(&mut self, id: FlightId, now: Timestamp) -> Happened {
         let flight = self.flight(id);
-        let (fleet, client, message, sent) = (flight.fleet, flight.client, flight.message, flight.sent);
+        let (fleet, connection, message, sent) = (flight.fleet, flight.connection, flight.message, flight.sent);
         let abandoned = flight.abandoned;
         self.flights.end(id);
         if abandoned {
             return Happened::Stale;
         }
         let Links { connections, links } = &mut self.fleets[usize::from(fleet)];
-        let link = &mut links[client as usize];
+        let link = &mut links[connection as usize];
         link.flight = NONE;
         if *connections == Connections::PerAttempt {
             (link.connected, link.upstream) = (false, false);
@@ -434,7 +434,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
                 (self.success.outcome(status, now.since(sent), contains), hint)
             }
         };
-        Happened::Ended(Completion { fleet, client, outcome, hint })
+        Happened::Ended(Completion { fleet, connection, outcome, hint })
     }
 
     /// Ends a connection with a reset; the attempt on it ends so.

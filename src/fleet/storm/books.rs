@@ -1,9 +1,12 @@
 //! Storms of every policy, load and accident: what must hold whatever happens.
 
 use super::*;
+use crate::policy::breaker::{Opens, Rule, SharedBy, Suppresses};
+use crate::policy::budget::BucketConfig;
+use crate::policy::{BreakerConfig, HedgeConfig, RetryOn};
 
 /// Random answers, by the attempt: successes, failures of all kinds, silence.
-fn dice(seed: u64) -> impl Fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Option<Span>)> {
+fn dice(seed: u64) -> impl Fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Hint)> {
     move |send, _| {
         let OperationId { fleet, client, number } = send.operation;
         let key = Key { seed, fleet: u32::from(fleet), client, operation: number, attempt: send.attempt };
@@ -14,16 +17,20 @@ fn dice(seed: u64) -> impl Fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome,
             4 => AttemptOutcome::Reset,
             5 => AttemptOutcome::Connect,
             6 => AttemptOutcome::Status(503),
-            7 => return Some((after, AttemptOutcome::Status(429), Some(Span::from_secs(3)))),
+            7 => return Some((after, AttemptOutcome::Status(429), Hint::retry_after(Span::from_secs(3)))),
             8 => AttemptOutcome::Status(404),
             _ => return None,
         };
-        Some((after, outcome, None))
+        Some((after, outcome, Hint::NONE))
     }
 }
 
 fn policies() -> Vec<Policy> {
-    let honor = RetryAfter::Honor(Honor { cap: Span::from_secs(2), spread: Some(Share::new(0.5).unwrap()) });
+    let honor = RetryAfter::Honor(Honor {
+        cap: Span::from_secs(2),
+        spread: Some(Spread::Over(Share::new(0.5).unwrap())),
+        ..Honor::plain()
+    });
     let base = policy();
     vec![
         base.clone(),
@@ -37,8 +44,34 @@ fn policies() -> Vec<Policy> {
         },
         Policy { retry_after: honor, backoff: exponential(50, 900, Jitter::Decorrelated(Plain {})), ..base.clone() },
         Policy { budget: budget(Tier::Fleet), ..base.clone() },
-        Policy { budget: budget(Tier::Client), deadline: Some(ms(700)), ..base },
+        Policy { budget: budget(Tier::Client), deadline: Some(ms(700)), ..base.clone() },
+        Policy { budget: park(Tier::Fleet), backoff: fixed(30), max_elapsed: Some(ms(4000)), ..base.clone() },
+        Policy { budget: park(Tier::Client), ..base.clone() },
+        Policy { hedge: hedge(120, 2), attempts: Attempts::Limited(6), budget: bucket(), ..base.clone() },
+        Policy { breaker: breaker(), retry_on: vec![RetryOn::Refused, RetryOn::StatusClass(5), RetryOn::Timeout], ..base },
     ]
+}
+
+pub(super) fn at_no_place<T>(value: T) -> Option<At<T>> {
+    Some(At { value, place: Place::default() })
+}
+
+pub(super) fn park(tier: Tier) -> Option<At<BudgetConfig>> {
+    budget(tier).map(|at| At { value: BudgetConfig { when_spent: WhenSpent::Park, ..at.value }, ..at })
+}
+
+fn bucket() -> Option<At<BudgetConfig>> {
+    let kind = Kind::Bucket(BucketConfig { deposit: Share::new(0.5).unwrap(), burst: 3 });
+    at_no_place(BudgetConfig { kind, tier: Tier::Fleet, when_spent: WhenSpent::GiveUp })
+}
+
+pub(super) fn hedge(after: u64, at_most: u32) -> Option<At<HedgeConfig>> {
+    at_no_place(HedgeConfig { after: ms(after), at_most })
+}
+
+fn breaker() -> Option<At<BreakerConfig>> {
+    let rule = Rule { opens: Opens::Failures(3), open_for: ms(700), probes: 1, suppresses: Suppresses::All };
+    at_no_place(BreakerConfig { tier: SharedBy::Client, rule: Arc::new(rule) })
 }
 
 fn loads() -> Vec<Load> {
@@ -86,7 +119,7 @@ fn the_books_balance_whatever_happens() {
             }
         }
     }
-    assert_eq!(case, 252);
+    assert_eq!(case, 396);
     assert!(seen.len() == 5 && seen.values().all(|&n| n > 20), "every outcome was met: {seen:?}");
 }
 
@@ -123,8 +156,8 @@ fn two_shards_offer_what_one_offers() {
 #[test]
 fn a_fleets_budget_caps_the_retries_of_all_its_shards() {
     let config = budget(Tier::Fleet).unwrap().value;
-    let shared = Shared { budget: Some(Arc::new(Budget::new(&config))), ceiling: None };
-    let failing = |_: &Send, _| Some((ms(1), AttemptOutcome::Reset, None));
+    let shared = Shared { budget: Some(Arc::new(Budget::new(&config))), ceiling: None, ..Shared::default() };
+    let failing = |_: &Send, _| Some((ms(1), AttemptOutcome::Reset, Hint::NONE));
     let (mut firsts, mut retries, mut refused) = (0, 0, 0);
     let policy = Policy { budget: budget(Tier::Fleet), ..policy() };
     let shard =
@@ -146,7 +179,7 @@ fn a_fleets_budget_caps_the_retries_of_all_its_shards() {
 fn a_budget_per_client_dilutes() {
     // 0.2 operations per second and client earn 0.2 retries in ten seconds: never one.
     let policy = Policy { budget: budget(Tier::Client), ..policy() };
-    let failing = |_: &Send, _| Some((ms(1), AttemptOutcome::Reset, None));
+    let failing = |_: &Send, _| Some((ms(1), AttemptOutcome::Reset, Hint::NONE));
     let load = Load::Constant(Constant { rate: None, each: rate(0.2) });
     let wire = Wire::start(setup(100, load, policy), &failing).finish(at(20_000));
     assert_eq!(wire.count(|e| matches!(e, Event::Sent { retry: true, .. })), 0);

@@ -18,7 +18,7 @@ fn one_client(policy: Policy, end: u64) -> Setup {
 
 #[test]
 fn a_busy_client_has_backlog_and_no_lag() {
-    let slow = |_: &Send, _| Some((ms(250), AttemptOutcome::Success, None));
+    let slow = |_: &Send, _| Some((ms(250), AttemptOutcome::Success, Hint::NONE));
     let mut wire = Wire::start(one_client(policy(), 300), &slow);
     wire.run_until(at(220));
     let gauges = wire.devices.gauges(at(220));
@@ -38,9 +38,9 @@ fn a_busy_client_has_backlog_and_no_lag() {
 fn backoff_does_not_hold_the_connection_and_the_ready_go_in_order() {
     // The first fails at 10 ms and wants to be back at 210; its client has sent two others by then.
     let script = |send: &Send, _| match (send.operation.number, send.attempt) {
-        (0, 1) => Some((ms(10), AttemptOutcome::Reset, None)),
-        (1, _) => Some((ms(130), AttemptOutcome::Success, None)),
-        _ => Some((ms(10), AttemptOutcome::Success, None)),
+        (0, 1) => Some((ms(10), AttemptOutcome::Reset, Hint::NONE)),
+        (1, _) => Some((ms(130), AttemptOutcome::Success, Hint::NONE)),
+        _ => Some((ms(10), AttemptOutcome::Success, Hint::NONE)),
     };
     let policy = Policy { backoff: fixed(200), ..policy() };
     let wire = Wire::start(one_client(policy, 300), &script).finish(at(2000));
@@ -51,22 +51,22 @@ fn backoff_does_not_hold_the_connection_and_the_ready_go_in_order() {
 
 #[test]
 fn a_timeout_cancels_and_frees_the_connection() {
-    let script = |send: &Send, _| (send.attempt > 1).then_some((ms(5), AttemptOutcome::Success, None));
+    let script = |send: &Send, _| (send.attempt > 1).then_some((ms(5), AttemptOutcome::Success, Hint::NONE));
     let policy = Policy { timeout: ms(50), ..policy() };
     let wire = Wire::start(one_client(policy, 100), &script).finish(at(2000));
     assert_eq!((wire.sent_at(0), wire.cancels), (vec![0, 50], 1));
     assert_eq!(wire.outcomes(OperationOutcome::Succeeded), 1);
     // The answer to an attempt that was given up, should an engine hand one in, is not taken for another's.
     let mut wire = wire;
-    wire.devices.ended(at(2001), 0, AttemptOutcome::Success, None, &mut wire.out);
-    wire.devices.ended(at(2001), 77, AttemptOutcome::Success, None, &mut wire.out);
+    wire.devices.ended(at(2001), 0, AttemptOutcome::Success, Hint::NONE, &mut wire.out);
+    wire.devices.ended(at(2001), 77, AttemptOutcome::Success, Hint::NONE, &mut wire.out);
     assert!(wire.out.events.is_empty() && wire.out.commands.is_empty());
 }
 
 #[test]
 fn an_operation_that_waits_fails_at_its_deadline() {
     // The first fails at 10 ms and is ready again at 210, but the second holds the wire until its timeout at 1000.
-    let script = |send: &Send, _| (send.operation.number == 0).then_some((ms(10), AttemptOutcome::Reset, None));
+    let script = |send: &Send, _| (send.operation.number == 0).then_some((ms(10), AttemptOutcome::Reset, Hint::NONE));
     let policy = Policy { timeout: ms(900), deadline: Some(ms(800)), backoff: fixed(200), ..policy() };
     let wire = Wire::start(one_client(policy, 200), &script).finish(at(2000));
     assert_eq!(failures(&wire), [(800, 1, Some(AttemptOutcome::Reset)), (900, 1, Some(AttemptOutcome::Timeout))]);
@@ -88,7 +88,7 @@ fn what_was_never_sent_fails_at_its_deadline_too() {
 
 #[test]
 fn late_starts_are_queued_dropped_or_caught_up() {
-    let slow = |_: &Send, _| Some((ms(250), AttemptOutcome::Success, None));
+    let slow = |_: &Send, _| Some((ms(250), AttemptOutcome::Success, Hint::NONE));
     for (late_starts, sent, dropped_at) in [
         (LateStarts::Queue(Always {}), vec![0, 250, 500, 750, 1000], vec![]),
         (LateStarts::Drop(Always {}), vec![0, 300], vec![100, 200, 400]),
@@ -115,7 +115,7 @@ fn late_starts_are_queued_dropped_or_caught_up() {
 
 #[test]
 fn a_late_generator_has_lag_and_its_late_starts_are_counted() {
-    let quick = |_: &Send, _| Some((ms(1), AttemptOutcome::Success, None));
+    let quick = |_: &Send, _| Some((ms(1), AttemptOutcome::Success, Hint::NONE));
     for (lateness, late_starts) in [(ms(4), 0), (ms(30), 4)] {
         let mut wire = Wire::start(one_client(policy(), 500), &quick);
         // The first wake-up was asked for before the generator became late.
@@ -145,7 +145,7 @@ fn a_late_timeout_is_lag_of_the_retry_and_no_longer_timeout() {
 
 #[test]
 fn a_retry_at_once_after_an_answer_has_no_lag_to_measure() {
-    let failing = |_: &Send, _| Some((ms(5), AttemptOutcome::Reset, None));
+    let failing = |_: &Send, _| Some((ms(5), AttemptOutcome::Reset, Hint::NONE));
     let policy = Policy { attempts: Attempts::Limited(3), ..policy() };
     let wire = Wire::start(one_client(policy, 50), &failing).finish(at(2000));
     assert_eq!((wire.sent_at(0), wire.lags()), (vec![0, 5, 10], vec![Some(Span::ZERO), None, None]));
@@ -153,7 +153,7 @@ fn a_retry_at_once_after_an_answer_has_no_lag_to_measure() {
 
 #[test]
 fn an_answer_that_a_late_engine_hands_in_after_the_timeout_is_a_timeout() {
-    let slow = |_: &Send, _| Some((ms(60), AttemptOutcome::Success, None));
+    let slow = |_: &Send, _| Some((ms(60), AttemptOutcome::Success, Hint::NONE));
     let policy = Policy { timeout: ms(50), attempts: Attempts::Limited(1), ..policy() };
     let mut wire = Wire::start(one_client(policy, 50), &slow);
     wire.lateness = ms(30);
@@ -188,7 +188,7 @@ fn a_full_outbox_refuses() {
 
 #[test]
 fn the_ceiling_spreads_sends_and_keeps_each_clients_order() {
-    let quick = |_: &Send, _| Some((Span::from_micros(100), AttemptOutcome::Success, None));
+    let quick = |_: &Send, _| Some((Span::from_micros(100), AttemptOutcome::Success, Hint::NONE));
     let mut setup = setup(50, Load::Constant(Constant { rate: rate(4000.0), each: None }), policy());
     setup.end = at(1000);
     setup.shared.ceiling = Some(Arc::new(Pacer::new(Rate::per_second(3000.0).unwrap(), 1)));
@@ -200,7 +200,7 @@ fn the_ceiling_spreads_sends_and_keeps_each_clients_order() {
     assert!(wire.devices.ceiling_holds() > 900);
     let mut next = [0; 50];
     for (_, send) in &wire.sends {
-        let expected = &mut next[send.client as usize];
+        let expected = &mut next[send.operation.client as usize];
         assert_eq!(send.operation.number, *expected);
         *expected += 1;
     }
@@ -208,7 +208,7 @@ fn the_ceiling_spreads_sends_and_keeps_each_clients_order() {
 
 #[test]
 fn a_deadline_shorter_than_the_line_does_not_waste_the_ceiling() {
-    let quick = |_: &Send, _| Some((ms(1), AttemptOutcome::Success, None));
+    let quick = |_: &Send, _| Some((ms(1), AttemptOutcome::Success, Hint::NONE));
     let policy = Policy { deadline: Some(ms(200)), ..policy() };
     let mut setup = setup(500, constant(500.0), policy.clone());
     setup.end = at(10_000);
@@ -221,18 +221,18 @@ fn a_deadline_shorter_than_the_line_does_not_waste_the_ceiling() {
 
 #[test]
 fn closed_load_has_one_operation_per_client_and_pauses_between() {
-    let quick = |_: &Send, _| Some((ms(30), AttemptOutcome::Success, None));
+    let quick = |_: &Send, _| Some((ms(30), AttemptOutcome::Success, Hint::NONE));
     let mut setup = setup(4, Load::Closed(Closed { think: ms(70) }), policy());
     setup.end = at(10_000);
     let wire = Wire::start(setup, &quick).finish(at(11_000));
-    let per_client = wire.sends.iter().filter(|(_, s)| s.client == 2).count();
+    let per_client = wire.sends.iter().filter(|(_, s)| s.operation.client == 2).count();
     assert!((99..=101).contains(&per_client), "{per_client}");
     assert!(wire.lags().iter().all(|lag| lag.is_some_and(|lag| lag <= GRAIN)));
 }
 
 #[test]
 fn keys_and_routes_belong_to_the_operation() {
-    let failing = |_: &Send, _| Some((ms(1), AttemptOutcome::Reset, None));
+    let failing = |_: &Send, _| Some((ms(1), AttemptOutcome::Reset, Hint::NONE));
     for (kind, distinct) in [(IdempotencyKey::Enqueue, 1), (IdempotencyKey::Attempt, 4)] {
         let mut setup = one_client(policy(), 1000);
         setup.config.idempotency_key = kind;
@@ -252,7 +252,7 @@ fn keys_and_routes_belong_to_the_operation() {
 
 #[test]
 fn gauges_count_deep_retries() {
-    let failing = |_: &Send, _| Some((ms(1), AttemptOutcome::Reset, None));
+    let failing = |_: &Send, _| Some((ms(1), AttemptOutcome::Reset, Hint::NONE));
     let policy = Policy { attempts: Attempts::Limited(6), backoff: fixed(20), ..policy() };
     let mut wire = Wire::start(Setup { end: at(1), ..one_client(policy, 1) }, &failing);
     let mut deep = Vec::new();

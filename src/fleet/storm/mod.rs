@@ -2,6 +2,7 @@
 
 mod books;
 mod cases;
+mod guarded;
 
 use super::config::{Always, CatchUp};
 use super::*;
@@ -10,21 +11,21 @@ use crate::event::{AttemptOutcome, Event, LateBy, OperationId, OperationOutcome}
 use crate::load::{Closed, Constant, Load, Poisson, Ramp, Trigger};
 use crate::pace::Pacer;
 use crate::policy::backoff::{Exponential, Fixed, Jitter, jitter::Plain};
-use crate::policy::budget::{BudgetConfig, Kind, Tier, WindowConfig};
-use crate::policy::hint::Honor;
-use crate::policy::{Attempts, Backoff, Budget, Policy, RetryAfter, classify};
+use crate::policy::budget::{BudgetConfig, Kind, Tier, WhenSpent, WindowConfig};
+use crate::policy::hint::{Honor, Spread};
+use crate::policy::{Attempts, Backoff, Budget, Hint, Policy, RetryAfter};
 use crate::rng::{Key, Purpose};
 use crate::time::{Rate, Share, Span, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What the wire does with an attempt: after which time it answers how, with which hint; nothing means silence.
-type Script<'a> = &'a dyn Fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Option<Span>)>;
+type Script<'a> = &'a dyn Fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Hint)>;
 
 #[derive(Clone, Copy)]
 enum Happening {
     Wake(Token),
-    Answer { client: u32, serial: u64, outcome: AttemptOutcome, hint: Option<Span> },
+    Answer { connection: u32, serial: u64, outcome: AttemptOutcome, hint: Hint },
 }
 
 /// An engine without time or sockets. It panics where the machine breaks its promises.
@@ -68,10 +69,10 @@ impl<'a> Wire<'a> {
                 Happening::Wake(token) => {
                     self.devices.wake(now, token, &mut self.out);
                 }
-                Happening::Answer { client, serial, outcome, hint } => {
-                    if self.on_wire.get(&client) == Some(&serial) {
-                        self.on_wire.remove(&client);
-                        self.devices.ended(now, client, outcome, hint, &mut self.out);
+                Happening::Answer { connection, serial, outcome, hint } => {
+                    if self.on_wire.get(&connection) == Some(&serial) {
+                        self.on_wire.remove(&connection);
+                        self.devices.ended(now, connection, outcome, hint, &mut self.out);
                     }
                 }
             }
@@ -101,17 +102,17 @@ impl<'a> Wire<'a> {
                     assert!(at >= now, "a wake-up in the past");
                     self.agenda.insert((at + self.lateness, self.serial), Happening::Wake(token));
                 }
-                Command::Cancel { client } => {
+                Command::Cancel { connection } => {
                     self.cancels += 1;
-                    assert!(self.on_wire.remove(&client).is_some(), "nothing to cancel");
+                    assert!(self.on_wire.remove(&connection).is_some(), "nothing to cancel");
                 }
                 Command::Send(send) => {
                     assert!(send.timeout_at > now, "an attempt without time");
                     let serial = self.serial;
-                    assert_eq!(self.on_wire.insert(send.client, serial), None, "two attempts on one wire");
+                    assert_eq!(self.on_wire.insert(send.connection, serial), None, "two attempts on one wire");
                     self.sends.push((now, send));
                     if let Some((after, outcome, hint)) = (self.script)(&send, now) {
-                        let answer = Happening::Answer { client: send.client, serial, outcome, hint };
+                        let answer = Happening::Answer { connection: send.connection, serial, outcome, hint };
                         self.agenda.insert((now + after, serial), answer);
                     }
                 }
@@ -151,7 +152,8 @@ struct Story {
     offered: bool,
     sent: u32,
     ended: u32,
-    in_flight: bool,
+    in_flight: u32,
+    refused: bool,
     finished: Option<OperationOutcome>,
 }
 
@@ -166,14 +168,15 @@ fn check_books(wire: &Wire, policy: &Policy) {
             }
             Event::Sent { operation, attempt, retry, .. } => {
                 let story = stories.get_mut(&operation).expect("offered before sent");
-                assert!(story.finished.is_none() && !story.in_flight);
+                assert!(story.finished.is_none() && (story.in_flight == 0 || policy.hedge.is_some()));
                 assert_eq!((attempt, retry), (story.sent + 1, attempt > 1));
-                (story.sent, story.in_flight) = (attempt, true);
+                (story.sent, story.in_flight) = (attempt, story.in_flight + 1);
             }
             Event::Ended { operation, attempt, sent, at, .. } => {
                 let story = stories.get_mut(&operation).expect("offered before ended");
-                assert!(story.in_flight && attempt == story.sent && sent <= at);
-                (story.ended, story.in_flight) = (attempt, false);
+                assert!(story.in_flight > 0 && attempt <= story.sent && sent <= at);
+                assert!(attempt == story.sent || policy.hedge.is_some());
+                (story.ended, story.in_flight) = (story.ended + 1, story.in_flight - 1);
             }
             Event::Finished { operation, outcome, attempts, last, offered, at } => {
                 let story = stories.get_mut(&operation).expect("offered before finished");
@@ -182,14 +185,19 @@ fn check_books(wire: &Wire, policy: &Policy) {
                 assert!(offered <= at);
                 let cut_short = outcome == OperationOutcome::Unresolved;
                 assert!(story.ended == story.sent || cut_short);
-                assert_eq!(last.is_some(), story.ended > 0, "{outcome:?}");
+                assert!(last.is_some() == (story.ended > 0 || story.refused) || policy.hedge.is_some(), "{outcome:?}");
                 assert!(policy.attempts.allow(attempts.saturating_sub(1)), "{attempts} attempts");
                 let never_sent = matches!(outcome, OperationOutcome::Refused | OperationOutcome::Dropped);
                 assert!(!never_sent || attempts == 0);
                 let deadline = policy.deadline.map_or(Timestamp::NEVER, |d| (offered + d).round_up(GRAIN));
                 assert!(at <= deadline + wire.lateness, "held past its deadline");
             }
-            Event::LateStart { .. } | Event::BudgetRefused { .. } => {}
+            Event::Throttled { operation, .. } => {
+                let story = stories.get_mut(&operation).expect("offered before refused");
+                assert!(story.finished.is_none() && story.in_flight == 0);
+                story.refused = true;
+            }
+            Event::LateStart { .. } | Event::BudgetRefused { .. } | Event::Acted { .. } => {}
         }
     }
     assert!(stories.values().all(|s| s.offered && s.finished.is_some()), "offered and never finished");
@@ -210,16 +218,7 @@ fn at(n: u64) -> Timestamp {
 }
 
 fn policy() -> Policy {
-    Policy {
-        attempts: Attempts::Limited(4),
-        timeout: Span::from_secs(1),
-        deadline: None,
-        max_elapsed: None,
-        retry_on: classify::default_classes(),
-        backoff: Backoff::none(),
-        retry_after: RetryAfter::ignore(),
-        budget: None,
-    }
+    Policy::new(Attempts::Limited(4), Span::from_secs(1))
 }
 
 fn exponential(base: u64, cap: u64, jitter: Jitter) -> Backoff {
@@ -233,7 +232,7 @@ fn fixed(delay: u64) -> Backoff {
 fn budget(tier: Tier) -> Option<At<BudgetConfig>> {
     let ratio = Share::new(0.1).unwrap();
     let kind = Kind::Window(WindowConfig { ratio, window: Span::from_secs(10), min_per_second: 0.0 });
-    Some(At { value: BudgetConfig { kind, tier }, place: Place::default() })
+    Some(At { value: BudgetConfig { kind, tier, when_spent: WhenSpent::GiveUp }, place: Place::default() })
 }
 
 fn setup(clients: u32, load: Load, policy: Policy) -> Setup {
@@ -255,6 +254,7 @@ fn setup(clients: u32, load: Load, policy: Policy) -> Setup {
         end: at(20_000),
         route_weights: vec![],
         shared: Shared::default(),
+        actions: Vec::new(),
     }
 }
 

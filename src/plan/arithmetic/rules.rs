@@ -152,7 +152,7 @@ fn budgets(plan: &Plan, load: &Load) -> Vec<Rule> {
         let budget = fleet.policy.budget.as_ref()?;
         let sharers = if budget.value.tier == Tier::Client { f64::from(fleet.config.clients) } else { 1.0 };
         let unearned = budget.value.kind.unearned() * sharers / share_of(fleet, plan, load).max(f64::MIN_POSITIVE);
-        let ratio = budget.value.kind.ratio().get() + unearned;
+        let ratio = budget.value.kind.ratio().filter(|_| budget.value.tier != Tier::Operation)?.get() + unearned;
         let holds = ratio < room;
         let verdict = if holds { "protects" } else { "does not protect" };
         let sign = if holds { "<" } else { "≥" };
@@ -319,7 +319,7 @@ fn late_cap(fleet: &Fleet, e: &Exponential) -> Option<Rule> {
 /// The same Retry-After for everybody brings everybody back together.
 fn hints(plan: &Plan) -> Vec<Rule> {
     let honours =
-        |policy: &Policy| matches!(&policy.retry_after, RetryAfter::Honor(h) if h.spread.is_none_or(|s| s.get() == 0.0));
+        |policy: &Policy| matches!(&policy.retry_after, RetryAfter::Honor(h) if h.spread.is_none_or(|s| s.is_nothing()));
     let honouring: Vec<&str> =
         plan.fleets.iter().filter(|fleet| honours(&fleet.policy)).map(|fleet| fleet.name.as_str()).collect();
     if honouring.is_empty() {

@@ -4,7 +4,7 @@ use super::{Context, MAX_LENGTH};
 use crate::config::{At, Place};
 use crate::plan::arithmetic::Offered;
 use crate::policy::backoff::{Backoff, Exponential, Jitter};
-use crate::policy::budget::{BucketConfig, BudgetConfig, Kind, Tier, WindowConfig};
+use crate::policy::budget::{BucketConfig, BudgetConfig, ConcurrentConfig, Kind, Tier, WindowConfig};
 use crate::policy::{Attempts, Policy};
 use crate::time::Span;
 
@@ -31,17 +31,22 @@ pub(super) fn check(policy: &Policy, path: &[&str], cx: &mut Context) {
         }
     }
     let never = policy.attempts == Attempts::Limited(1);
-    for key in ["backoff", "budget", "retry_on"] {
+    for key in ["backoff", "budget", "retry_on", "on", "hedge"] {
         if never && cx.root.place_of(&[path, &[key]].concat()) != cx.root.place_of(path) {
             let place = at(cx, &[key]);
             cx.warn(place, format!("`attempts: 1` never retries: `{key}` does nothing"), "raise `attempts`, or remove it");
         }
     }
-    if policy.retry_on.is_empty() && !never {
+    if policy.retry_on.is_empty() && policy.on.iter().all(|(_, treatment)| !treatment.retry) && !never {
         let place = at(cx, &["retry_on"]);
         cx.warn(place, "nothing is retried: `retry_on` is empty", "write `attempts: 1` to say so, or name what is retried");
     }
     backoff(&policy.backoff, &[path, &["backoff"]].concat(), cx);
+    for (class, treatment) in policy.on.iter() {
+        if let Some(own) = &treatment.backoff {
+            backoff(own, &[path, &["on", &class.to_string(), "backoff"]].concat(), cx);
+        }
+    }
     if let Some(budget) = &policy.budget {
         budget_numbers(budget, &[path, &["budget"]].concat(), cx);
     }
@@ -143,16 +148,43 @@ pub(super) fn budget_permits(policy: &Policy, clients: u32, offered: Offered, fl
         return;
     }
     let (sharers, who) = match budget.tier {
+        Tier::Operation => (1.0, format!("an operation of fleet `{fleet}`")),
         Tier::Client => (f64::from(clients), format!("a client of fleet `{fleet}`")),
         Tier::Fleet => (1.0, format!("fleet `{fleet}`")),
     };
+    if let Kind::Window(window) = &budget.kind {
+        return window_permits(window, budget.tier, offered, sharers, &who, *place, cx);
+    }
+    if let Some((message, remedy)) = never_permits(budget, &who) {
+        cx.warn(*place, message, remedy);
+    }
+}
+
+/// Why a budget can never permit a retry, or not for long, and what to do about it: what its own numbers say.
+fn never_permits(budget: &BudgetConfig, who: &str) -> Option<(String, &'static str)> {
     match &budget.kind {
-        Kind::Window(window) => window_permits(window, budget.tier, offered, sharers, &who, *place, cx),
-        Kind::Bucket(BucketConfig { deposit, burst }) if deposit.get() == 0.0 => {
-            let message = format!("nothing is deposited: {who} gets {burst} retries in the whole run, and then none");
-            cx.warn(*place, message, "raise `deposit`");
+        Kind::Bucket(BucketConfig { deposit, burst }) if deposit.get() == 0.0 && budget.tier != Tier::Operation => {
+            Some((format!("nothing is deposited: {who} gets {burst} retries in the whole run, and then none"), "raise `deposit`"))
         }
-        Kind::Bucket(_) => {}
+        Kind::Quota(quota) if u32::from(quota.cost) > quota.capacity => {
+            let message = format!(
+                "this budget never permits a retry: one costs {} and {who} never has more than {}",
+                quota.cost, quota.capacity
+            );
+            Some((message, "raise `capacity`, or lower `cost`"))
+        }
+        Kind::Concurrent(ConcurrentConfig { share: Some(share), at_least: Some(0), .. }) if budget.tier == Tier::Client => {
+            let message = format!(
+                "this budget hardly ever permits a retry: {who} has few attempts on the wire at once, and {share} of them are less than one"
+            );
+            Some((message, "use `tier: fleet`, or an `at_least` of 1 or more"))
+        }
+        Kind::Grpc(grpc) if grpc.tokens <= 2 => {
+            let message =
+                format!("this budget never permits a retry: after one failure {who} has no more than half of its tokens");
+            Some((message, "`tokens: 10` is usual"))
+        }
+        _ => None,
     }
 }
 
@@ -174,7 +206,7 @@ fn window_permits(window: &WindowConfig, tier: Tier, offered: Offered, sharers: 
     );
     let hint = match tier {
         Tier::Client => "use `tier: fleet`, a longer `window`, or `min_per_second`",
-        Tier::Fleet => "use a longer `window`, a higher `ratio`, or `min_per_second`",
+        Tier::Operation | Tier::Fleet => "use a longer `window`, a higher `ratio`, or `min_per_second`",
     };
     cx.warn(place, message, hint);
 }

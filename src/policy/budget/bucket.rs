@@ -54,9 +54,14 @@ impl Bucket {
         self.change(|tokens| Some(tokens.saturating_add(self.deposit).min(self.cap)));
     }
 
-    /// Takes a token for a retry, if there is a whole one.
-    pub fn spend(&self) -> bool {
-        self.change(|tokens| tokens.checked_sub(ONE))
+    /// Takes so many tokens for a retry, one as a rule, if they are there whole.
+    pub fn spend(&self, cost: u16) -> bool {
+        self.change(|tokens| tokens.checked_sub(u64::from(cost) * ONE))
+    }
+
+    /// Puts so many back, up to the cap.
+    pub fn give_back(&self, cost: u16) {
+        self.change(|tokens| Some(tokens.saturating_add(u64::from(cost) * ONE).min(self.cap)));
     }
 
     /// The tokens that are there.
@@ -80,7 +85,7 @@ mod tests {
     }
 
     fn spend_all(bucket: &Bucket) -> u64 {
-        (0..20_000u64).take_while(|_| bucket.spend()).count() as u64
+        (0..20_000u64).take_while(|_| bucket.spend(1)).count() as u64
     }
 
     #[test]
@@ -89,10 +94,14 @@ mod tests {
         assert_eq!(b.balance(), 5.0);
         assert_eq!(spend_all(&b), 5);
         (0..9).for_each(|_| b.earn());
-        assert!(!b.spend(), "nine tenths are no token");
+        assert!(!b.spend(1), "nine tenths are no token");
         assert_eq!(b.balance(), 0.9, "and a refusal costs nothing");
         b.earn();
-        assert!(b.spend() && !b.spend());
+        assert!(b.spend(1) && !b.spend(1));
+        b.give_back(3);
+        assert!(!b.spend(4) && b.spend(3), "a cost is had whole or not at all");
+        b.give_back(u16::MAX);
+        assert_eq!(b.balance(), 5.0);
     }
 
     #[test]
@@ -112,7 +121,7 @@ mod tests {
         let b = bucket(0.3, 2);
         (0..1_000).for_each(|_| b.earn());
         assert_eq!(b.balance(), 2.0);
-        assert!(b.spend());
+        assert!(b.spend(1));
         (0..4).for_each(|_| b.earn());
         assert_eq!(b.balance(), 2.0, "what does not fit is lost");
     }
@@ -125,7 +134,7 @@ mod tests {
                 let mut spent = 0u64;
                 for _ in 0..200_000 {
                     b.earn();
-                    spent += u64::from(b.spend());
+                    spent += u64::from(b.spend(1));
                 }
                 spent
             })

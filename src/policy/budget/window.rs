@@ -53,17 +53,17 @@ impl Window {
     /// Books a first attempt.
     pub fn earn(&self, now: Timestamp) {
         let (slot, place) = self.slot_of(now);
-        self.firsts[place].add(slot);
+        self.firsts[place].add(slot, 1);
     }
 
-    /// Books a retry, if the window allows one more.
-    pub fn spend(&self, now: Timestamp) -> bool {
+    /// Books a retry, which counts as so many (one as a rule), if the window allows that.
+    pub fn spend(&self, now: Timestamp, cost: u16) -> bool {
         let (slot, place) = self.slot_of(now);
-        let count = &self.retries[place];
-        let booked = count.add(slot);
+        let (count, cost) = (&self.retries[place], u32::from(cost));
+        let booked = count.add(slot, cost);
         let allowed = self.retries_at(slot).saturating_mul(ONE) <= self.allowance_at(slot);
         if !allowed {
-            count.take_back(booked);
+            count.take_back(booked, cost);
         }
         allowed
     }
@@ -100,12 +100,12 @@ fn sum(counts: &[Count; SLOTS], slot: u32) -> u64 {
 struct Count(AtomicU64);
 
 impl Count {
-    /// Counts one for a slot, or for the newer one that another thread has begun here; returns that slot.
-    fn add(&self, slot: u32) -> u32 {
+    /// Counts `n` for a slot, or for the newer one that another thread has begun here; returns that slot.
+    fn add(&self, slot: u32, n: u32) -> u32 {
         let mut word = self.0.load(Ordering::SeqCst);
         loop {
             let (held, count) = split(word);
-            let next = if is_older(held, slot) { join(slot, 1) } else { join(held, count.saturating_add(1)) };
+            let next = if is_older(held, slot) { join(slot, n) } else { join(held, count.saturating_add(n)) };
             match self.0.compare_exchange_weak(word, next, Ordering::SeqCst, Ordering::SeqCst) {
                 Ok(_) => return split(next).0,
                 Err(seen) => word = seen,
@@ -113,11 +113,11 @@ impl Count {
         }
     }
 
-    /// Takes back one that was counted for a slot; nothing to do where the slot has gone.
-    fn take_back(&self, slot: u32) {
+    /// Takes back what was counted for a slot; nothing to do where the slot has gone.
+    fn take_back(&self, slot: u32, n: u32) {
         let back = |word| {
             let (held, count) = split(word);
-            (held == slot).then(|| join(held, count.saturating_sub(1)))
+            (held == slot).then(|| join(held, count.saturating_sub(n)))
         };
         // An error says that the slot has gone, and its count with it.
         let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, back);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn spend_all(budget: &Window, now: Timestamp) -> usize {
-        (0..100_000).take_while(|_| budget.spend(now)).count()
+        (0..100_000).take_while(|_| budget.spend(now, 1)).count()
     }
 
     #[test]
@@ -199,9 +199,11 @@ mod tests {
     #[test]
     fn a_refusal_costs_nothing() {
         let b = budget(1.0, 0.0);
-        (0..1000).for_each(|_| assert!(!b.spend(at(5))));
+        (0..1000).for_each(|_| assert!(!b.spend(at(5), 1)));
         b.earn(at(6));
-        assert!(b.spend(at(7)) && !b.spend(at(7)));
+        assert!(b.spend(at(7), 1) && !b.spend(at(7), 1));
+        (0..3).for_each(|_| b.earn(at(8)));
+        assert!(!b.spend(at(8), 4) && b.spend(at(8), 3), "a cost is had whole or not at all");
     }
 
     #[test]
@@ -214,7 +216,7 @@ mod tests {
                     // Both cross the slots of one window together.
                     let now = at(i / 25);
                     b.earn(now);
-                    spent += u64::from(b.spend(now));
+                    spent += u64::from(b.spend(now, 1));
                 }
                 spent
             })

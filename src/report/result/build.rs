@@ -55,6 +55,8 @@ fn outcome_name(outcome: AttemptOutcome) -> String {
         AttemptOutcome::Reset => "reset".into(),
         AttemptOutcome::Timeout => "timeout".into(),
         AttemptOutcome::Malformed => "malformed".into(),
+        AttemptOutcome::Cancelled => "cancelled".into(),
+        AttemptOutcome::Refused => "refused".into(),
     }
 }
 
@@ -143,9 +145,9 @@ fn totals(record: &RunRecord) -> Totals {
     let sum = Sum::of(record.windows.iter().map(|window| &window.all));
     let amplification = ratio(sum.attempts, first_attempts(record.summaries.iter()));
     let retry_share = ratio(sum.retries, sum.attempts);
-    let over = sum.succeeded + sum.failed + sum.refused + sum.dropped;
+    let over = sum.succeeded + sum.failed + sum.refused + sum.dropped + sum.superseded + sum.dead_lettered;
     let ended: u64 = sum.by_outcome.values().sum();
-    let good = sum.by_outcome.get("success").copied().unwrap_or(0);
+    let good: u64 = ["success", "cancelled"].iter().filter_map(|name| sum.by_outcome.get(*name)).sum();
     let peak = record.windows.iter().map(|window| window.all.attempts).max();
     Totals {
         operations: sum.offered,
@@ -158,7 +160,10 @@ fn totals(record: &RunRecord) -> Totals {
         lost: sum.failed,
         refused: sum.refused,
         dropped: sum.dropped,
+        superseded: sum.superseded,
+        dead_lettered: sum.dead_lettered,
         budget_refused: sum.budget_refused,
+        throttled: sum.throttled,
         by_outcome: sum.by_outcome,
         amplification: amplification.and_then(fine),
         retry_share: retry_share.and_then(fine),
@@ -294,8 +299,11 @@ fn window(window: &Window) -> WindowResult {
         failed: all.failed,
         refused: all.refused,
         dropped: all.dropped,
+        superseded: all.superseded,
+        dead_lettered: all.dead_lettered,
         late_starts: all.late_starts,
         budget_refused: all.budget_refused,
+        throttled: all.throttled,
         by_outcome: all.by_outcome.iter().map(|(&outcome, &count)| (outcome_name(outcome), count)).collect(),
         p50_ms: sketch_ms(&all.latency, 500),
         p99_ms: sketch_ms(&all.latency, 990),
@@ -321,8 +329,11 @@ struct Sum {
     unresolved: u64,
     refused: u64,
     dropped: u64,
+    superseded: u64,
+    dead_lettered: u64,
     late_by_generator: u64,
     budget_refused: u64,
+    throttled: u64,
     by_outcome: BTreeMap<String, u64>,
 }
 
@@ -338,8 +349,11 @@ impl Sum {
             sum.unresolved += counts.unresolved;
             sum.refused += counts.refused;
             sum.dropped += counts.dropped;
+            sum.superseded += counts.superseded;
+            sum.dead_lettered += counts.dead_lettered;
             sum.late_by_generator += counts.late_by_generator;
             sum.budget_refused += counts.budget_refused;
+            sum.throttled += counts.throttled;
             for (&outcome, &count) in &counts.by_outcome {
                 *sum.by_outcome.entry(outcome_name(outcome)).or_default() += count;
             }

@@ -149,10 +149,18 @@ pub struct WindowResult {
     pub refused: u64,
     /// Operations dropped because they would have started too late.
     pub dropped: u64,
+    /// Operations whose place a newer one of their client took; left out where there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub superseded: u64,
+    /// Operations given up and put aside; left out where there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dead_lettered: u64,
     /// Operations that started later than the plan meant.
     pub late_starts: u64,
     /// Retries that a budget refused.
     pub budget_refused: u64,
+    /// Tries that a breaker or a throttle refused.
+    pub throttled: u64,
     /// Attempts that ended, by how: `success`, `status_503` and its like, `unexpected`, `connect`, `reset`, `timeout`, `malformed`.
     pub by_outcome: BTreeMap<String, u64>,
     /// Median operation latency from the intended start, of operations that succeeded, in milliseconds.
@@ -175,4 +183,8 @@ pub struct WindowResult {
     pub deep_retries: u64,
     /// Of them, those past their deadline.
     pub late: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -18,7 +18,7 @@ use crate::fault::{Phase, Timeline};
 use crate::fleet::Connections;
 use crate::load::Load;
 use crate::metrics::Series;
-use crate::plan::{Plan, Scheme};
+use crate::plan::{Fleet, Plan, Scheme};
 use crate::time::Span;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -132,7 +132,8 @@ fn aim(plan: &Plan, allowed: &Allowed, clock: &Arc<LiveClock>) -> Result<Aim, Ru
 
 /// Checks that the plan fits this machine; what is doubtful is returned.
 fn fit(plan: &Plan, shards: usize) -> Result<Vec<String>, RunError> {
-    let clients = plan.fleets.iter().map(|fleet| u64::from(fleet.config.clients)).sum();
+    let connections = |fleet: &Fleet| u64::from(fleet.config.clients) * u64::from(fleet.connections_each());
+    let clients = plan.fleets.iter().map(connections).sum();
     // The proxy listens for each fleet and shard, and holds each fleet's port.
     let listeners = plan.fleets.len() * (shards + 1);
     limits::check(clients, listeners as u64, limits::raise())?;

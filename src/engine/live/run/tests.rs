@@ -81,7 +81,7 @@ fn carry_out(plan: Plan, shards: usize) -> (RunRecord, Vec<RunEvent>, usize) {
 fn check_books(record: &RunRecord) {
     let sum = |f: &dyn Fn(&crate::metrics::Counts) -> u64| record.windows.iter().map(|w| f(&w.all)).sum::<u64>();
     let offered = sum(&|c| c.offered);
-    let ended = sum(&|c| c.succeeded + c.failed + c.refused + c.dropped + c.unresolved);
+    let ended = sum(&|c| c.ended() + c.unresolved);
     assert_eq!(offered, ended, "the books");
     assert!(offered > 0, "nothing was offered");
     let attempts = sum(&|c| c.attempts);

@@ -11,7 +11,7 @@ use crate::engine::live::clock::Clock;
 use crate::engine::shared::{WINDOW, fleet_number};
 use crate::event::Event;
 use crate::fleet::on_grid;
-use crate::fleet::{Command, Devices, Gauges, Output};
+use crate::fleet::{Command, Gauges, Machine, Output};
 use crate::plan::Plan;
 use crate::time::{Span, Timestamp};
 use std::io;
@@ -29,7 +29,7 @@ pub struct Driver<C, W, T, B> {
     wire: W,
     timers: T,
     book: B,
-    machines: Vec<Devices>,
+    machines: Vec<Machine>,
     wakeups: Wakeups,
     output: Output,
     gauges: Vec<Gauges>,
@@ -44,7 +44,7 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
     /// A driver of the plan's `machines`, whose windows and record go to `messages`.
     pub fn new(
         plan: &Plan,
-        machines: Vec<Devices>,
+        machines: Vec<Machine>,
         clock: Arc<C>,
         seams: Seams<W, T, B>,
         messages: mpsc::UnboundedSender<Message>,
@@ -68,7 +68,7 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
 
     /// Runs from the clock's zero until the end of the plan, or until it is told to stop; then hands in the record.
     pub async fn run(mut self, commands: &mut mpsc::UnboundedReceiver<Control>) -> io::Result<()> {
-        self.each_machine(Timestamp::ZERO, Devices::start);
+        self.each_machine(Timestamp::ZERO, Machine::start);
         loop {
             tokio::select! {
                 biased;
@@ -126,7 +126,13 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
             }
             let Some(ended) = self.wire.next() else { return done };
             let machine = &mut self.machines[usize::from(ended.fleet)];
-            machine.ended(now, ended.client, ended.outcome, ended.hint, &mut self.output);
+            machine.ended(
+                now,
+                ended.connection,
+                ended.outcome,
+                ended.hint.map_or(crate::policy::Hint::NONE, crate::policy::Hint::retry_after),
+                &mut self.output,
+            );
             self.carry_out(ended.fleet);
         }
         BATCH
@@ -145,7 +151,7 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
         BATCH
     }
 
-    fn each_machine(&mut self, now: Timestamp, act: impl Fn(&mut Devices, Timestamp, &mut Output)) {
+    fn each_machine(&mut self, now: Timestamp, act: impl Fn(&mut Machine, Timestamp, &mut Output)) {
         for fleet in 0..self.machines.len() {
             act(&mut self.machines[fleet], now, &mut self.output);
             self.carry_out(fleet_number(fleet));
@@ -159,7 +165,7 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
         for command in self.output.commands.drain(..) {
             match command {
                 Command::Send(send) => self.wire.send(send),
-                Command::Cancel { client } => self.wire.cancel(fleet, client),
+                Command::Cancel { connection } => self.wire.cancel(fleet, connection),
                 Command::Wake { at, token } => self.wakeups.push(at, fleet, token),
             }
         }
@@ -212,7 +218,7 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
         for command in self.output.commands.drain(..) {
             match command {
                 Command::Send(_) => {}
-                Command::Cancel { client } => self.wire.cancel(fleet, client),
+                Command::Cancel { connection } => self.wire.cancel(fleet, connection),
                 // The rest of a long catch-up: due now, not when it is over.
                 Command::Wake { at, token } if at <= moment => {
                     self.wakeups.push(Timestamp(self.stop_at.0.saturating_sub(1)), fleet, token);
@@ -232,13 +238,13 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
         // The last window shows what was held; stopping makes it unresolved.
         self.gauges.clear();
         self.gauges.extend(self.machines.iter().map(|machine| machine.gauges(end)));
-        self.each_machine(end, Devices::stop);
+        self.each_machine(end, Machine::stop);
         // A shard that heard of the stop too late has closed that window; the recorder then keeps the rest.
         if self.window_end() < end + WINDOW {
             let slice = self.book.close_window(self.open, &self.gauges);
             let _ = self.messages.send(Message::Slice(slice));
         }
-        let ceiling_holds = self.machines.iter().map(Devices::ceiling_holds).sum();
+        let ceiling_holds = self.machines.iter().map(Machine::ceiling_holds).sum();
         let totals = Box::new(self.book.finish());
         let _ = self.messages.send(Message::Finished { totals, wires: self.wire.counts(), ceiling_holds });
     }

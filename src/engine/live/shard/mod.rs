@@ -18,7 +18,7 @@ use crate::engine::shared::{WINDOW, fleet_number, machines};
 use crate::fault::Phase;
 use crate::fleet::Shared;
 use crate::metrics::{Recorder, Slice, Totals};
-use crate::plan::Plan;
+use crate::plan::{Fleet, Plan};
 use crate::time::Timestamp;
 use driver::Driver;
 use seams::Seams;
@@ -125,6 +125,12 @@ pub fn share_of(clients: u32, shard: usize, shards: usize) -> Range<u32> {
     cut(shard)..cut(shard + 1)
 }
 
+/// The connections of one shard's clients.
+fn connections_of(fleet: &Fleet, shard: usize, shards: usize) -> Range<u32> {
+    let (clients, each) = (share_of(fleet.config.clients, shard, shards), fleet.connections_each());
+    clients.start * each..clients.end * each
+}
+
 /// Reports a shard that ends early, by panic too.
 struct Tombstone {
     shard: usize,
@@ -183,7 +189,7 @@ fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
         let (number, proxy) = (fleet_number(number), setup.proxy.clone());
         FleetWires {
             fleet: number,
-            clients: share_of(fleet.config.clients, setup.index, setup.shards),
+            numbers: connections_of(fleet, setup.index, setup.shards),
             addr: setup.proxy.addr(number),
             connections: fleet.config.connections,
             on_refused: Box::new(move || proxy.refused(number)),

@@ -98,6 +98,8 @@ fn signs(made: &Made) -> BTreeSet<String> {
         Event::Finished { outcome, .. } => Some(format!("{outcome:?}").to_lowercase()),
         Event::Sent { retry: true, .. } => Some("retry".into()),
         Event::BudgetRefused { .. } => Some("budget".into()),
+        Event::Throttled { .. } => Some("throttled".into()),
+        Event::Acted { .. } => Some("acted".into()),
         Event::LateStart { .. } => Some("late".into()),
         Event::Offered { .. } | Event::Sent { .. } => None,
     };
@@ -253,6 +255,52 @@ fleets:
 timeline: [{ at: 1s, for: 700ms, name: out, fault: { blackhole: { share: 50%, release: true } } }]
 length: 3s",
         "success reset timeout retry budget failed",
+    );
+}
+
+#[test]
+fn hedges_breakers_and_parked_retries() {
+    check(
+        &format!(
+            "{SERVICE}
+policies:
+  hedged: {{ attempts: 4, timeout: 400ms, hedge: {{ after: 40ms, at_most: 2 }}, on: {{ 503: {{ backoff: {{ fixed: {{ delay: 90ms, jitter: full }} }} }} }} }}
+  broken:
+    attempts: 3
+    timeout: 120ms
+    retry_on: [refused, 5xx, timeout]
+    backoff: {{ fixed: {{ delay: 30ms, jitter: full }} }}
+    breaker: {{ rate: 50%, calls: 20, open_for: 300ms, probes: 2, tier: fleet }}
+  parked:
+    attempts: 3
+    timeout: 120ms
+    budget: {{ bucket: {{ deposit: 20%, burst: 2 }}, tier: fleet, when_spent: park }}
+  careful: {{ attempts: 2, timeout: 200ms, throttle: {{ aimd: {{ slow_after: 60ms, increase: 1.0, max: 3.0 }} }} }}
+fleets:
+  a: {{ clients: 12, policy: hedged, load: {{ poisson: {{ rate: 40/s }} }} }}
+  b: {{ clients: 10, policy: broken, load: {{ constant: {{ rate: 40/s }} }} }}
+  c: {{ clients: 10, policy: parked, load: {{ poisson: {{ rate: 30/s }} }} }}
+  d: {{ clients: 4, policy: careful, load: {{ closed: {{ think: 20ms }} }} }}
+timeline: [{{ at: 1s, for: 900ms, name: out, fault: {{ blackhole: {{ share: 80% }} }} }}]
+length: 3s"
+        ),
+        "success timeout 503 cancelled throttled budget retry succeeded failed",
+    );
+}
+
+#[test]
+fn throttles_that_refuse_and_that_wait() {
+    check(
+        "target:
+  service: { servers: 4, service_time: 10ms, limiter: { token_bucket: { rate: 60/s, burst: 5 } } }
+policies:
+  sre: { attempts: 2, timeout: 1s, throttle: { sre: { tier: client } } }
+  aws: { attempts: 3, timeout: 1s, backoff: { fixed: { delay: 30ms, jitter: equal } }, throttle: { adaptive: { tier: fleet } } }
+fleets:
+  a: { clients: 4, policy: sre, load: { poisson: { rate: 60/s } } }
+  b: { clients: 8, policy: aws, load: { poisson: { rate: 60/s } } }
+length: 4s",
+        "success 429 throttled retry",
     );
 }
 

@@ -13,11 +13,11 @@ use std::io;
 
 /// The clients' connections.
 pub trait Wire {
-    /// Puts an attempt on the wire of its client, where none is.
+    /// Puts an attempt on its connection's wire, where none is.
     fn send(&self, send: Send);
 
-    /// Gives a client's attempt up and closes its connection.
-    fn cancel(&self, fleet: u16, client: u32);
+    /// Gives the attempt on a connection up and closes it.
+    fn cancel(&self, fleet: u16, connection: u32);
 
     /// The next attempt that ended and was not given up.
     fn next(&self) -> Option<Completion>;
@@ -65,8 +65,8 @@ impl Wire for Transport {
         self.send(send);
     }
 
-    fn cancel(&self, fleet: u16, client: u32) {
-        self.cancel(fleet, client);
+    fn cancel(&self, fleet: u16, connection: u32) {
+        self.cancel(fleet, connection);
     }
 
     fn next(&self) -> Option<Completion> {

@@ -1,4 +1,4 @@
-//! The task of one virtual client, and the slot through which the driver speaks to it.
+//! The task of one connection, and the slot through which the driver speaks to it.
 
 use super::line::Line;
 use super::response::{self, Answer};
@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// What the clients of one fleet share.
+/// What the connections of one fleet share.
 pub struct Wire {
     pub fleet: u16,
     pub addr: SocketAddr,
@@ -27,15 +27,15 @@ pub struct Wire {
     pub on_refused: Box<dyn Fn()>,
 }
 
-/// What a client is asked to do.
+/// What a connection's task is asked to do.
 enum Job {
     WarmUp,
     Attempt { serial: u64, send: Send },
 }
 
-/// The driver's side of one client.
+/// The driver's side of one connection.
 pub struct Slot {
-    client: u32,
+    connection: u32,
     state: RefCell<State>,
 }
 
@@ -52,8 +52,8 @@ struct State {
 }
 
 impl Slot {
-    pub fn new(client: u32) -> Self {
-        Self { client, state: RefCell::new(State::default()) }
+    pub fn new(connection: u32) -> Self {
+        Self { connection, state: RefCell::new(State::default()) }
     }
 
     pub fn send(&self, serial: u64, send: Send) {
@@ -152,7 +152,7 @@ pub async fn run(wire: Rc<Wire>, slot: Rc<Slot>) {
                     line = None;
                 }
                 let Answer { outcome, hint, .. } = answer;
-                wire.completions.push(Completion { fleet: wire.fleet, client: slot.client, serial, outcome, hint });
+                wire.completions.push(Completion { fleet: wire.fleet, connection: slot.connection, serial, outcome, hint });
             }
         }
     }

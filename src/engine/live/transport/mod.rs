@@ -1,7 +1,7 @@
 //! The virtual clients' connections: attempts go in, completions come out.
 //!
 //! This is the seam to the wire. The driver knows [`Transport`], [`Send`] and [`Completion`], and nothing of HTTP;
-//! behind it, one task per virtual client owns that client's connection. Everything here belongs to one shard and
+//! behind it, one task per connection owns it. Everything here belongs to one shard and
 //! to its thread, so there is no lock.
 
 mod client;
@@ -26,12 +26,12 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What the clients of one fleet in one shard need to know.
+/// What the connections of one fleet in one shard need to know.
 pub struct FleetWires {
     /// The fleet's number.
     pub fleet: u16,
-    /// The clients of this shard, by their numbers over all shards.
-    pub clients: Range<u32>,
+    /// The connections of this shard, by their numbers over all shards.
+    pub numbers: Range<u32>,
     /// Where they connect: the fleet's listener at the proxy.
     pub addr: SocketAddr,
     /// How long a connection lives.
@@ -70,7 +70,7 @@ pub struct Transport {
     serial: Cell<u64>,
 }
 
-/// The clients of one fleet: `slots[i]` is client `first + i`.
+/// The connections of one fleet: `slots[i]` is number `first + i`.
 struct Wires {
     first: u32,
     slots: Vec<Rc<Slot>>,
@@ -78,7 +78,7 @@ struct Wires {
 }
 
 impl Transport {
-    /// Starts a task for every client. Nothing is connected yet.
+    /// Starts a task for every connection. Nothing is connected yet.
     pub fn new(fleets: Vec<FleetWires>, requests: &Arc<Requests>, clock: &Arc<dyn Clock>) -> Self {
         let completions = Rc::new(Completions::default());
         let counts = Rc::new(Cell::new(WireCounts::default()));
@@ -93,9 +93,9 @@ impl Transport {
                 counts: counts.clone(),
                 on_refused: fleet.on_refused,
             });
-            let slots: Vec<Rc<Slot>> = fleet.clients.clone().map(|client| Rc::new(Slot::new(client))).collect();
+            let slots: Vec<Rc<Slot>> = fleet.numbers.clone().map(|number| Rc::new(Slot::new(number))).collect();
             let tasks = slots.iter().map(|slot| tokio::task::spawn_local(client::run(wire.clone(), slot.clone()))).collect();
-            Wires { first: fleet.clients.start, slots, tasks }
+            Wires { first: fleet.numbers.start, slots, tasks }
         });
         Self { fleets: wires.collect(), completions: completions.clone(), counts, serial: Cell::new(0) }
     }
@@ -114,18 +114,18 @@ impl Transport {
         failed
     }
 
-    /// Puts an attempt on the wire of its client. A client has one attempt on the wire at a time.
+    /// Puts an attempt on its connection's wire. A connection has one attempt on the wire at a time.
     pub fn send(&self, send: Send) {
         let serial = self.serial.get() + 1;
         self.serial.set(serial);
-        if let Some(slot) = self.slot(send.operation.fleet, send.client) {
+        if let Some(slot) = self.slot(send.operation.fleet, send.connection) {
             slot.send(serial, send);
         }
     }
 
-    /// Gives the client's attempt up and closes its connection. Its completion, if it comes, is ignored.
-    pub fn cancel(&self, fleet: u16, client: u32) {
-        if let Some(slot) = self.slot(fleet, client) {
+    /// Gives the attempt on a connection up and closes it. Its completion, if it comes, is ignored.
+    pub fn cancel(&self, fleet: u16, connection: u32) {
+        if let Some(slot) = self.slot(fleet, connection) {
             slot.cancel();
         }
     }
@@ -134,7 +134,7 @@ impl Transport {
     pub fn next(&self) -> Option<Completion> {
         loop {
             let completion = self.completions.pop()?;
-            let slot = self.slot(completion.fleet, completion.client)?;
+            let slot = self.slot(completion.fleet, completion.connection)?;
             if slot.settle(completion.serial) {
                 return Some(completion);
             }
@@ -151,9 +151,9 @@ impl Transport {
         self.counts.get()
     }
 
-    fn slot(&self, fleet: u16, client: u32) -> Option<&Rc<Slot>> {
+    fn slot(&self, fleet: u16, connection: u32) -> Option<&Rc<Slot>> {
         let wires = self.fleets.get(usize::from(fleet))?;
-        wires.slots.get(usize::try_from(client.checked_sub(wires.first)?).ok()?)
+        wires.slots.get(usize::try_from(connection.checked_sub(wires.first)?).ok()?)
     }
 }
 

@@ -11,8 +11,8 @@ use std::task::{Context, Poll, Waker};
 pub struct Completion {
     /// The fleet's number.
     pub fleet: u16,
-    /// The client's number in its fleet.
-    pub client: u32,
+    /// The connection's number in its fleet.
+    pub connection: u32,
     /// The number that the transport gave the attempt.
     pub serial: u64,
     /// How it ended.
@@ -21,7 +21,7 @@ pub struct Completion {
     pub hint: Option<Span>,
 }
 
-/// The queue. Holds at most one entry for every client and one more for each attempt given up since the last look.
+/// The queue. Holds at most one entry for every connection and one more for each attempt given up since the last look.
 #[derive(Default)]
 pub struct Completions {
     inner: RefCell<Inner>,

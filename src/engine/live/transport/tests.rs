@@ -2,10 +2,10 @@ use super::*;
 use crate::config::{At, Place, Table};
 use crate::engine::live::clock::LiveClock;
 use crate::event::OperationId;
-use crate::fleet::FleetConfig;
+use crate::fleet::{FleetConfig, NO_DESTINATION};
 use crate::load::{Closed, Load};
 use crate::plan::{Fleet, Plan, StatusSet, Success, TargetConfig, TargetUrl};
-use crate::policy::{Attempts, Backoff, Policy, RetryAfter};
+use crate::policy::{Attempts, Policy};
 use crate::time::{Span, Timestamp};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -97,16 +97,7 @@ pub fn plan(success: Success, connections: Connections) -> Plan {
         priority: Some("u=1".into()),
         idempotency_key: crate::fleet::IdempotencyKey::Enqueue,
     };
-    let policy = Policy {
-        attempts: Attempts::Limited(1),
-        timeout: Span::from_secs(1),
-        deadline: None,
-        max_elapsed: None,
-        retry_on: vec![],
-        backoff: Backoff::none(),
-        retry_after: RetryAfter::ignore(),
-        budget: None,
-    };
+    let policy = Policy::new(Attempts::Limited(1), Span::from_secs(1));
     Plan {
         name: "test".into(),
         seed: 1,
@@ -142,10 +133,11 @@ fn any_2xx() -> Success {
     Success { status: vec![StatusSet::Class(2)], body_contains: None, within: None }
 }
 
-fn attempt(client: u32, attempt: u32) -> Send {
+fn attempt(connection: u32, attempt: u32) -> Send {
     Send {
-        client,
-        operation: OperationId { fleet: 0, client, number: 7 },
+        connection,
+        operation: OperationId { fleet: 0, client: connection, number: 7 },
+        destination: NO_DESTINATION,
         attempt,
         route: 0,
         timeout_at: Timestamp::NEVER,
@@ -159,7 +151,7 @@ fn transport(addr: SocketAddr, success: Success, connections: Connections) -> Tr
     requests.start_at(1_000);
     let clock: Arc<dyn Clock> = LiveClock::starting_now();
     Transport::new(
-        vec![FleetWires { fleet: 0, clients: 0..4, addr, connections, on_refused: Box::new(|| {}) }],
+        vec![FleetWires { fleet: 0, numbers: 0..4, addr, connections, on_refused: Box::new(|| {}) }],
         &requests,
         &clock,
     )
@@ -232,7 +224,7 @@ fn every_kind_of_peer_has_its_outcome() {
             let transport = transport(addr, success, Connections::KeepAlive);
             transport.send(attempt(2, 1));
             let got = completion(&transport).await;
-            assert_eq!((got.fleet, got.client, got.outcome), (0, 2, outcome), "{:?}", seen.requests.borrow());
+            assert_eq!((got.fleet, got.connection, got.outcome), (0, 2, outcome), "{:?}", seen.requests.borrow());
             assert_eq!(seen.requests.borrow().len(), 1, "nothing is sent twice");
         });
     }

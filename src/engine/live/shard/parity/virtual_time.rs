@@ -66,7 +66,7 @@ impl FarSide {
             if let Happened::Ended(ended) = inner.world.advance() {
                 inner.serial += 1;
                 let (serial, outcome, hint) = (inner.serial, ended.outcome, ended.hint);
-                inner.ended.push_back(Completion { fleet: ended.fleet, client: ended.client, serial, outcome, hint });
+                inner.ended.push_back(Completion { fleet: ended.fleet, connection: ended.connection, serial, outcome, hint });
             }
         }
         !inner.ended.is_empty()
@@ -78,10 +78,10 @@ impl Wire for FarSide {
         self.inner.borrow_mut().world.send(self.clock.now(), &send);
     }
 
-    fn cancel(&self, fleet: u16, client: u32) {
+    fn cancel(&self, fleet: u16, connection: u32) {
         let mut inner = self.inner.borrow_mut();
-        inner.ended.retain(|ended| (ended.fleet, ended.client) != (fleet, client));
-        inner.world.cancel(self.clock.now(), fleet, client);
+        inner.ended.retain(|ended| (ended.fleet, ended.connection) != (fleet, connection));
+        inner.world.cancel(self.clock.now(), fleet, connection);
     }
 
     fn next(&self) -> Option<Completion> {
