@@ -5,8 +5,9 @@ use super::{check, output, policies, terminal};
 use crate::plan::presets;
 use crate::policy::Policy;
 use crate::policy::audit::Audit;
-use crate::policy::backoff::Jitter;
+use crate::policy::backoff::{Backoff, Jitter};
 use crate::report::audit::{self, Audited, Judged};
+use crate::report::policies::own_backoffs;
 use crate::time::Span;
 
 /// What it is given.
@@ -61,17 +62,23 @@ pub fn run(args: Args) -> Code {
         Err(code) => return code,
     };
     let setup = Audit { clients: args.clients, from: args.from, to: args.to, seed: args.seed };
-    let one = |(name, policy): (String, Policy)| {
-        let in_step = matches!(policy.backoff.jitter(), Jitter::None(_));
-        Audited { name, found: setup.run(&policy.backoff), in_step }
-    };
-    let audits: Vec<Audited> = policies.into_iter().map(one).collect();
+    let audits: Vec<Audited> = policies.iter().flat_map(|(name, policy)| audit_of(name, policy, &setup)).collect();
     let text = if args.json {
         format!("{}\n", audit::json(&audits, &setup, args.max_peak))
     } else {
         audit::table(&audits, &setup, args.max_peak, &terminal::style(terminal::Stream::Out))
     };
     output::print(text.as_bytes()).map_or_else(|lost| lost, |()| code(&audits, args.max_peak))
+}
+
+/// The audit of a policy, and those of the backoffs that it has for single classes of outcomes.
+fn audit_of(name: &str, policy: &Policy, setup: &Audit) -> Vec<Audited> {
+    let one = |name: String, backoff: &Backoff| {
+        let in_step = matches!(backoff.jitter(), Jitter::None(_));
+        Audited { name, found: setup.run(backoff), in_step }
+    };
+    let own = own_backoffs(policy).map(|(class, backoff)| one(format!("{name}, {class}"), backoff));
+    std::iter::once(one(name.to_string(), &policy.backoff)).chain(own).collect()
 }
 
 /// What was named: policies of plans, and presets.

@@ -6,7 +6,7 @@ use crate::config::{Node, Value};
 use crate::plan::emit;
 use crate::plan::presets::Preset;
 use crate::policy::audit::{Range, ranges};
-use crate::policy::{Attempts, Policy};
+use crate::policy::{Attempts, Backoff, Policy, RetryOn};
 use crate::time::Span;
 use serde_json::json;
 
@@ -88,6 +88,9 @@ pub fn show_json(shown: &Shown) -> serde_json::Value {
     let mut value = shown.preset.map_or_else(|| json!({ "name": shown.name }), about);
     value["policy"] = tree(shown.node);
     value["waits"] = waits_json(&ranges(&shown.policy.backoff, DRAWN));
+    let own = own_backoffs(shown.policy);
+    value["on"] =
+        own.map(|(class, backoff)| (class.to_string(), json!({ "waits": waits_json(&ranges(backoff, DRAWN)) }))).collect();
     value
 }
 
@@ -111,9 +114,20 @@ fn tree(node: &Node) -> serde_json::Value {
     }
 }
 
-/// The waits of a policy, each kind under its heading.
+/// The waits of a policy, each kind under its heading: the usual ones, and those after classes with a backoff of their own.
 fn waits(policy: &Policy) -> Vec<(String, Vec<Range>)> {
-    vec![("wait before each retry, from the least to the most:".into(), ranges(&policy.backoff, DRAWN))]
+    let usual = ("wait before each retry, from the least to the most:".to_string(), ranges(&policy.backoff, DRAWN));
+    let own = own_backoffs(policy).map(|(class, backoff)| (format!("after {class}:"), ranges(backoff, DRAWN)));
+    std::iter::once(usual).chain(own).collect()
+}
+
+/// The classes of outcomes that have a backoff of their own.
+pub fn own_backoffs(policy: &Policy) -> impl Iterator<Item = (RetryOn, &Backoff)> {
+    policy
+        .on
+        .iter()
+        .filter(|(_, treatment)| treatment.retry)
+        .filter_map(|(class, treatment)| Some((class, treatment.backoff.as_ref()?)))
 }
 
 /// What the drawing shows beyond what the policy allows.

@@ -8,6 +8,7 @@ mod failures;
 mod golden;
 mod nginx;
 mod plans;
+mod presets;
 mod queueing;
 mod seeds;
 mod signals;

@@ -14,8 +14,8 @@ use crate::policy::Policy;
 const PRESET: &str = "preset";
 /// The word that takes away what the preset says.
 pub(super) const NONE: &str = "none";
-/// The kinds of a budget, of which one stands in the map that also says who shares it.
-const BUDGET_KINDS: [&str; 5] = ["ratio", "bucket", "quota", "concurrent", "grpc"];
+/// Keys of which exactly one stands in a map beside others: what a budget is, and what opens a breaker.
+const KINDS: [&[&str]; 2] = [&["ratio", "bucket", "quota", "concurrent", "grpc"], &["failures", "rate", "above"]];
 
 /// Expands every preset that a plan uses: in its policies, in policies that are spelled out in a fleet, a comparison or an
 /// action, and where a preset's name stands in place of that of a policy.
@@ -243,10 +243,12 @@ fn same_key(base: &[(Key, Node)], own: &[(Key, Node)]) -> bool {
     matches!((base, own), ([(base, _)], [(own, _)]) if base.name == own.name)
 }
 
-/// Whether `own` is a budget of another kind than `base`.
+/// Whether `own` is a budget or a breaker of another kind than `base`.
 fn other_kind(base: &[(Key, Node)], own: &[(Key, Node)]) -> bool {
-    let kind = |entries: &[(Key, Node)]| BUDGET_KINDS.into_iter().find(|kind| entries.iter().any(|(key, _)| key.name == *kind));
-    matches!((kind(base), kind(own)), (Some(base), Some(own)) if base != own)
+    let of = |kinds: &[&'static str], entries: &[(Key, Node)]| {
+        kinds.iter().copied().find(|kind| entries.iter().any(|(key, _)| key.name == *kind))
+    };
+    KINDS.iter().any(|kinds| matches!((of(kinds, base), of(kinds, own)), (Some(base), Some(own)) if base != own))
 }
 
 #[cfg(test)]
@@ -291,10 +293,22 @@ mod tests {
             ("budget: { bucket: { deposit: 1%, burst: 2 }, tier: fleet }", "    burst: 2\n", "ratio"),
             ("budget: none", "attempts: 4\n", "budget"),
             ("budget:", "attempts: 4\n", "budget"),
+            ("on: { 429: { retry: false } }", "on:\n  429:\n    retry: false\n", "preset"),
         ] {
             let found = expanded(&format!("{{ preset: finagle, {own} }}")).unwrap();
             assert!(found.contains(with) && !found.contains(without), "{own}\n{found}");
         }
+    }
+
+    #[test]
+    fn treatments_and_breakers_are_overridden_too() {
+        let found = expanded("{ preset: aws-standard-2.1, on: { 429: { cost: 9 }, 503: { retry: false } } }").unwrap();
+        for want in ["    cost: 9\n", "        base: 1s\n", "  503:\n    retry: false\n"] {
+            assert!(found.contains(want), "{want}\n{found}");
+        }
+        assert!(!expanded("{ preset: aws-standard-2.1, on: { 429: none } }").unwrap().contains("cost: 5"));
+        let found = expanded("{ preset: resilience4j-breaker, breaker: { failures: 5, tier: fleet } }").unwrap();
+        assert!(found.contains("breaker:\n  failures: 5\n  tier: fleet\n"), "{found}");
     }
 
     #[test]
@@ -330,9 +344,10 @@ mod tests {
         let loaded = load(&source(&text)).unwrap_or_else(|e| panic!("{e}"));
         let fleet = |index: usize| &loaded.plan.fleets[index];
         assert_eq!(
-            (fleet(0).policy_name.as_str(), &fleet(0).policy),
-            ("aws-standard-2.1", &named("aws-standard-2.1").unwrap().policy)
+            (fleet(0).policy_name.as_str(), &fleet(0).policy.on),
+            ("aws-standard-2.1", &named("aws-standard-2.1").unwrap().policy.on)
         );
+        assert!(fleet(0).policy.budget.as_ref().is_some_and(|budget| budget.place.line == 7), "said of where the name stands");
         assert_eq!(fleet(1).policy.attempts, crate::policy::Attempts::Limited(7), "the plan's own comes first");
         assert_eq!(fleet(2).policy.timeout, crate::time::Span::from_secs(9));
         let compare = loaded.plan.compare.as_ref().unwrap();
