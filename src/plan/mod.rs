@@ -3,12 +3,13 @@
 pub mod arithmetic;
 mod check;
 pub mod compare;
-mod emit;
+pub mod emit;
 pub mod error;
 pub mod fleet;
 mod judgement;
 mod load;
 mod overrides;
+pub mod presets;
 pub mod raw;
 pub mod target;
 pub mod url;

@@ -170,7 +170,7 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("timeout: 1s", "timeout: 1s, budget: { bucket: { deposit: ¶0.1, burst: 5 }, tier: fleet }", "write `10%`"),
     ("timeout: 1s", "timeout: 1s, budget: { bucket: ¶{ burst: 5 }, tier: fleet }", "`deposit` is missing"),
     ("timeout: 1s", "timeout: 1s, deadline: ¶0", "longer than nothing"),
-    ("timeout: 1s", "timeout: 1s, ¶preset: aws", "unknown key `preset`"),
+    ("timeout: 1s", "timeout: 1s, preset: ¶aws-standart-2.1", "no preset is called `aws-standart-2.1`"),
     ("  p: {", "  ¶p.q: { attempts: 1, timeout: 1s }\n  p: {", "cannot name a policy|such as `p-q`"),
     // Fleets.
     ("policy: p", "policy: ¶q", "no policy is called `q`"),
