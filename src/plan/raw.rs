@@ -3,12 +3,12 @@
 use super::action::RawAction;
 use super::compare::RawCompare;
 use super::fleet::RawFleet;
+use super::presets::PolicySpec;
 use super::target::TargetConfig;
 use crate::config::{At, Lenient, Table};
 use crate::fault::Fault;
 use crate::gate::{Expect, RecoveryConfig, RunGate, SteadyState, StopConfig};
 use crate::network::Network;
-use crate::policy::Policy;
 use crate::record;
 use crate::time::Span;
 
@@ -27,6 +27,8 @@ record! {
         action: Option<At<RawAction>>,
         /// The fleets that the fault strikes; all of them where nothing is said.
         fleets: Option<At<Vec<At<String>>>>,
+        /// The regions it strikes, of the fleets that it strikes; all of them where nothing is said.
+        regions: Option<At<Vec<At<String>>>>,
     } => |s: &RawStep| match (&s.fault, &s.action) {
         (Some(_), None) | (None, Some(_)) => Ok(()),
         (None, None) => Err("a step needs a `fault`, or an `action`: such as `fault: { blackhole: {} }`".to_string()),
@@ -48,7 +50,7 @@ record! {
         /// The network of a simulated run, as settings or as a word: `loopback`, `wan`. A live run has its own.
         network: Lenient<Network> = Lenient(Some(Network::loopback())),
         /// Policies by name.
-        policies: Lenient<Table<Lenient<Policy>>> = Lenient(Some(Table::default())),
+        policies: Lenient<Table<Lenient<PolicySpec>>> = Lenient(Some(Table::default())),
         /// Fleets by name.
         fleets: Lenient<At<Table<Lenient<At<RawFleet>>>>>,
         /// The baseline: the stretch before the first fault (30s of it at most) where nothing is said and `recovery` needs one.

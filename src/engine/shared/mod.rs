@@ -8,7 +8,7 @@ mod limits;
 
 pub use acts::{Acts, blank, left_out};
 pub use faults::Faults;
-pub use fleets::{fleet_number, machines, shared_state};
+pub use fleets::{fleet_number, machines, origins, shared_state};
 pub use limits::limits_reached;
 
 use crate::metrics::{RunRecord, waves};

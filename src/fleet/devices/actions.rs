@@ -143,12 +143,13 @@ impl Devices {
         let operation = &mut self.held.get_mut(slot).operation;
         operation.leave(&terms);
         operation.next_pass();
-        if entry.place == Place::Ready {
-            let outbox = &mut self.clients[entry.client as usize].outbox;
-            self.held.take_ready(outbox, slot);
-            self.held.push_ready(outbox, slot);
-        } else {
-            self.make_ready(slot, None, now, out);
+        match entry.place {
+            Place::Ready => {
+                self.stand_back(slot);
+                self.stand_ready(slot);
+            }
+            Place::Wire if !self.comes_back(slot) => self.finish(slot, now, OperationOutcome::Superseded, out),
+            _ => self.make_ready(slot, None, now, out),
         }
     }
 
@@ -201,11 +202,7 @@ impl Devices {
         let waiting = self.held.in_order().filter(|(_, entry)| entry.place != Place::Wire);
         let slots: Vec<u32> = waiting.map(|(slot, _)| slot).collect();
         for &slot in &slots {
-            let entry = *self.held.get(slot);
-            if entry.place == Place::Ready {
-                self.held.take_ready(&mut self.clients[entry.client as usize].outbox, slot);
-            }
-            self.finish(slot, now, OperationOutcome::Dropped, out);
+            self.leave(slot, OperationOutcome::Dropped, now, out);
         }
         if self.rules.is_closed() {
             self.settle_all(now, out);

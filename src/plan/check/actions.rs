@@ -1,6 +1,6 @@
 //! Checks of what the timeline does beside harm: names resolved, numbers within what the fleets have.
 
-use super::{Context, fleets, names, policy};
+use super::{Context, fleets, loads, names, policy};
 use crate::config::{At, Place};
 use crate::fleet::{FleetAction, FleetConfig};
 use crate::plan::action::{Call, Deed, Exec, RawAction, RawSetLane, RawSetRate, Webhook};
@@ -211,7 +211,7 @@ fn set_rate(set: &RawSetRate, fleet: &FleetConfig, name: &str, cx: &mut Context)
         cx.error(place, "a rate of 0 offers nothing", "use `pause: { scope: ingress }`, and `resume`");
         return None;
     }
-    fleets::rate_bounds_above(planned.get() * factor, place, cx).then_some(FleetAction::SetArrivals { factor })
+    loads::rate_bounds_above(planned.get() * factor, place, cx).then_some(FleetAction::SetArrivals { factor })
 }
 
 /// The number of a destination; none of them where none is named. Nothing at all where it is not there.

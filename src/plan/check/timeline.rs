@@ -2,13 +2,13 @@
 
 use super::actions::Actions;
 use super::target::whole_seconds;
-use super::{Context, MAX_LENGTH, names};
+use super::{Context, MAX_LENGTH, names, scope};
 use crate::config::{At, Place};
 use crate::fault::{Fault, Step};
 use crate::fleet::FleetAction;
 use crate::plan::action::{Action, Deed};
-use crate::plan::{Fleet, RawPlan};
 use crate::plan::raw::RawStep;
+use crate::plan::{Fleet, RawPlan};
 use crate::time::{Share, Span, Timestamp};
 
 /// Words that a gate's `during` gives a meaning.
@@ -55,8 +55,9 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], length: Option<Span>, cx: &mut
         let index = index.to_string();
         if let Some(At { value: of, .. }) = &step.fault {
             fault(of, &["timeline", &index, "fault"], cx);
-            let fleets = scope(step, &known, cx);
-            checked.steps.push(Step { name, from, to, fault: of.clone(), fleets, place: *place });
+            let fleets = scope::fleets(step, &known, cx);
+            let regions = scope::regions(step, &known, fleets.as_deref(), all, cx);
+            checked.steps.push(Step { name, from, to, fault: of.clone(), fleets, regions, place: *place });
         } else if let Some(action) = &step.action {
             let deed = Actions { raw, fleets: all, known: &known, index }.check(step, action, cx);
             let Some(what) = deed else { continue };
@@ -116,24 +117,6 @@ fn times(raw: &RawStep, length: Option<Span>, name: &str, cx: &mut Context) -> (
     (from, to)
 }
 
-fn scope(raw: &RawStep, known: &[String], cx: &mut Context) -> Option<Vec<u16>> {
-    let At { value: list, place } = raw.fleets.as_ref()?;
-    if list.is_empty() {
-        cx.error(*place, "no fleet is named: the fault would strike nobody", "leave `fleets` out to strike all of them");
-    }
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let mut numbers = Vec::new();
-    for At { value, place } in list {
-        match known.iter().position(|name| name == value) {
-            Some(number) => numbers.push(u16::try_from(number).unwrap_or(u16::MAX)),
-            None => names::unknown("fleet", value, *place, &known, cx),
-        }
-    }
-    numbers.sort_unstable();
-    numbers.dedup();
-    Some(numbers)
-}
-
 fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {
     let at = |cx: &Context, key: &str| cx.at(&[path, &[fault.key(), key]].concat());
     match fault {
@@ -156,14 +139,14 @@ fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {
         }
         Fault::Status(status) => {
             share(status.share, at(cx, "share"), cx);
-            whole_seconds(status.retry_after, at(cx, "retry_after"), cx);
+            whole_seconds(status.retry_after, status.hint, at(cx, "retry_after"), cx);
         }
         Fault::RateLimit(limit) => {
             if limit.rate.get() <= 0.0 || limit.burst == 0 {
                 let place = cx.at(path);
                 cx.error(place, "a limit without room refuses everything", "use `fault: { status: { code: 429 } }` for that");
             }
-            whole_seconds(limit.retry_after, at(cx, "retry_after"), cx);
+            whole_seconds(limit.retry_after, limit.hint, at(cx, "retry_after"), cx);
         }
     }
 }

@@ -14,6 +14,8 @@ pub(super) struct Installed {
     pub(super) active: Active,
 }
 
+/// The most fleets of a plan.
+const MOST_FLEETS: usize = 256;
 /// A door that nobody keeps has nothing to confirm.
 const NOT_KEPT: u64 = u64::MAX;
 
@@ -23,12 +25,12 @@ pub(super) struct Control {
     /// The number of what is installed: one load tells a connection whether it is up to date.
     pub(super) generation: AtomicU64,
     touched: Vec<AtomicU64>,
-    /// By door (shard and fleet): the snapshot that it has carried out.
+    /// By door (shard and origin): the snapshot that it has carried out.
     doors: Vec<AtomicU64>,
     door_moved: Notify,
     /// By fleet: the number of its next connection.
     pub(super) numbers: Vec<AtomicU32>,
-    /// By door: the requests that reached it.
+    /// By shard, then fleet: the requests that reached it.
     arrived: Vec<AtomicU64>,
     pub(super) live: AtomicUsize,
     /// Connects to the upstream that came about, and the nanoseconds that the fastest took.
@@ -60,17 +62,17 @@ pub(super) struct Trouble {
 }
 
 impl Control {
-    pub(super) fn new(clock: Arc<dyn Clock>, nothing: Active, steps: usize, fleets: usize, shards: usize) -> Self {
+    pub(super) fn new(clock: Arc<dyn Clock>, nothing: Active, steps: usize, origins: usize, shards: usize) -> Self {
         let counters = |n: usize, value: u64| (0..n).map(|_| AtomicU64::new(value)).collect();
         Self {
             clock,
             installed: watch::Sender::new(Installed { generation: 0, active: nothing }),
             generation: AtomicU64::new(0),
             touched: counters(steps, 0),
-            doors: counters(fleets * shards, NOT_KEPT),
+            doors: counters(origins * shards, NOT_KEPT),
             door_moved: Notify::new(),
-            numbers: (0..fleets).map(|_| AtomicU32::new(0)).collect(),
-            arrived: counters(fleets * shards, 0),
+            numbers: (0..origins).map(|_| AtomicU32::new(0)).collect(),
+            arrived: counters(MOST_FLEETS * shards, 0),
             live: AtomicUsize::new(0),
             connects: (AtomicU64::new(0), AtomicU64::new(u64::MAX)),
             trouble: Trouble::default(),
@@ -99,16 +101,16 @@ impl Control {
         (count > 0).then_some((count, Span(fastest)))
     }
 
-    /// Counts a request of a fleet that reached a shard's door.
+    /// Counts a request of a fleet that reached a shard.
     pub(super) fn arrive(&self, shard: usize, fleet: u16) {
-        if let Some(count) = self.arrived.get(shard * self.numbers.len() + usize::from(fleet)) {
+        if let Some(count) = self.arrived.get(shard * MOST_FLEETS + usize::from(fleet)) {
             count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// How many requests of a fleet have reached a shard's door.
+    /// How many requests of a fleet have reached a shard.
     pub(super) fn arrived(&self, shard: usize, fleet: u16) -> u64 {
-        let count = self.arrived.get(shard * self.numbers.len() + usize::from(fleet));
+        let count = self.arrived.get(shard * MOST_FLEETS + usize::from(fleet));
         count.map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
