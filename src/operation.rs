@@ -225,12 +225,9 @@ impl Operation {
         self.follows(now, outcome, hint, terms)
     }
 
-    /// The only attempt on the wire is given up by its own side, because who made it stops. What follows, whoever holds the
-    /// operation decides.
-    pub fn cancelled(&mut self, now: Timestamp, terms: &Terms) {
-        let retry = self.in_pass > 1 && self.attempts > 1;
-        self.close(now, AttemptOutcome::Cancelled, retry, self.grant, terms);
-        self.last = Some(AttemptOutcome::Cancelled);
+    /// The only attempt on the wire is given up from outside: the budget hears of it, and nothing follows.
+    pub fn close_only(&self, now: Timestamp, outcome: AttemptOutcome, terms: &Terms) {
+        self.close(now, outcome, self.in_pass > 1 && self.attempts > 1, self.grant, terms);
     }
 
     /// Tells the budget how an attempt ended that may not be the only one on the wire; what follows,

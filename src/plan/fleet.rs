@@ -4,6 +4,7 @@ use super::arithmetic::offered_by;
 use crate::config::{At, Field, Key, Node, Place, Problems, Read, Shape, Value, closest};
 use crate::fleet::{FleetConfig, WorkersConfig};
 use crate::load::{Constant, Load};
+use crate::plan::presets::PolicySpec;
 use crate::policy::Policy;
 use crate::time::Rate;
 
@@ -20,11 +21,11 @@ impl Read for PolicyRef {
     fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
         match &node.value {
             Value::Text(name) => Some(Self::Named(name.clone())),
-            _ => Policy::read(node, problems).map(|policy| Self::Inline(Box::new(policy))),
+            _ => PolicySpec::read(node, problems).map(|policy| Self::Inline(Box::new(policy.0))),
         }
     }
     fn shape() -> Shape {
-        Shape::OneOf(vec![Shape::Text { what: "the name of a policy", pattern: "", examples: &[] }, Policy::shape()])
+        Shape::OneOf(vec![Shape::Text { what: "the name of a policy", pattern: "", examples: &[] }, PolicySpec::shape()])
     }
 }
 

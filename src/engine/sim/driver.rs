@@ -7,12 +7,13 @@ use super::trace::Trace;
 use super::world::{Completion, Happened, Step, World};
 use crate::engine::Observer;
 use crate::engine::shared::{
-    Enqueue, Faults, Part, Producers, WINDOW, enqueued, limits_reached, machines, recorder, shared_state,
+    Acts, Enqueue, Faults, Part, Producers, WINDOW, enqueued, left_out, limits_reached, look_for_waves, machines, recorder,
+    shared_state,
 };
 use crate::fault::Phase;
-use crate::fleet::{Command, Machine, Output, Token};
+use crate::fleet::{Command, Gauges, Machine, Output, Token};
 use crate::gate::Stops;
-use crate::metrics::{Recorder, RunEvent, RunRecord, Series, ServiceCounts, StopReason};
+use crate::metrics::{Acted, Recorder, RunEvent, RunRecord, Series, ServiceCounts, StopReason};
 use crate::plan::Plan;
 use crate::policy::Hint;
 use crate::service::ServiceConfig;
@@ -63,6 +64,7 @@ pub struct Driver<'a, Q: Queues, T> {
     series: Series,
     phases: Vec<Phase>,
     faults: Faults,
+    acts: Acts,
     stops: Stops,
     /// The window that is open.
     open: usize,
@@ -92,6 +94,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             series: Series::new(1, plan.fleets.len(), &phases, WINDOW),
             phases,
             faults: Faults::new(world.timeline()),
+            acts: Acts::new(plan),
             stops: Stops::new(&plan.stop_if, WINDOW, plan.baseline()),
             open: 0,
             end: Timestamp::ZERO + plan.length,
@@ -109,6 +112,9 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     /// Runs to the end of the plan, to a stop condition, or until there is a signal.
     pub fn run(mut self, signal: &AtomicI32) -> (RunRecord, Effort, T) {
         self.tell(Timestamp::ZERO, &RunEvent::Started);
+        if let Some(text) = left_out(self.plan) {
+            self.tell(Timestamp::ZERO, &RunEvent::Note { text });
+        }
         self.enter_phase(Timestamp::ZERO);
         self.each_machine(Timestamp::ZERO, Machine::start);
         let stopped = self.work(signal);
@@ -268,7 +274,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     /// Closes the open window. Returns why the run ends with it, if it does.
     fn close_window(&mut self, signal: &AtomicI32) -> Option<StopReason> {
         let at = self.window_end();
-        let gauges: Vec<_> = self.machines.iter().map(|machine| machine.gauges(at)).collect();
+        let gauges = self.gauges(at);
         let stop = self.hand_in(&gauges).filter(|_| at < self.end);
         let signal = signal.load(Ordering::Relaxed);
         let stop = if signal == 0 { stop.map(StopReason::StopCondition) } else { Some(StopReason::Signal(signal)) };
@@ -279,7 +285,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     }
 
     /// Hands a window in and on. Returns the stop condition that it meets, if it meets one.
-    fn hand_in(&mut self, gauges: &[crate::fleet::Gauges]) -> Option<String> {
+    fn hand_in(&mut self, gauges: &[Gauges]) -> Option<String> {
         let slice = self.recorder.close_window(self.open, gauges);
         self.series.merge(slice);
         self.open += 1;
@@ -290,7 +296,21 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             self.observer.window(window, phase.map_or("", |phase| &phase.name));
             stop = stop.or_else(|| self.stops.window(window));
         }
+        let acted = self.series.acted();
+        self.tell_acted(&acted);
         stop
+    }
+
+    fn tell_acted(&mut self, acted: &[Acted]) {
+        for (at, event) in self.acts.fleets_acted(self.plan, acted) {
+            self.tell(at, &event);
+        }
+    }
+
+    /// By fleet, what its clients hold, and what has reached the proxy.
+    fn gauges(&self, at: Timestamp) -> Vec<Gauges> {
+        let machines = self.machines.iter().enumerate();
+        machines.map(|(fleet, machine)| Gauges { arrived: self.world.arrived(fleet), ..machine.gauges(at) }).collect()
     }
 
     /// Ends what still acts and gathers what there is.
@@ -300,18 +320,25 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         let events = self.faults.end_all(world.timeline(), end, |step| world.touched(step));
         events.iter().for_each(|event| self.tell(end, event));
         // The last window shows what was held; stopping makes it unresolved.
-        let gauges: Vec<_> = self.machines.iter().map(|machine| machine.gauges(end)).collect();
+        let gauges = self.gauges(end);
         self.each_machine(end, Machine::stop);
         if self.window_end() < end + WINDOW {
             // The run is over: a stop condition that is met now changes nothing.
             let _ = self.hand_in(&gauges);
         }
-        self.tell(end, &RunEvent::Ended);
+        let totals = vec![self.recorder.finish()];
+        let acted = self.series.acted_last(&totals);
+        for (at, event) in self.acts.fleets_acted(self.plan, &acted) {
+            self.observer.event(at, &event);
+        }
+        self.acts.skip_outside(self.plan, end);
+        self.observer.event(end, &RunEvent::Ended);
         let world = &self.world;
         let rest = RunRecord {
             fleets: self.plan.fleets.iter().map(|fleet| fleet.name.clone()).collect(),
             destinations: self.plan.destinations(),
             faults: self.faults.records(world.timeline(), |step| world.touched(step)),
+            actions: self.acts.records(),
             ended: end,
             length: self.plan.length,
             stopped,
@@ -320,7 +347,8 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             ..RunRecord::default()
         };
         let holds = self.machines.iter().map(Machine::ceiling_holds).sum();
-        let mut record = self.series.finish(vec![self.recorder.finish()], rest);
+        let mut record = self.series.finish(totals, rest);
+        look_for_waves(self.plan, &mut record);
         let reached = limits_reached(&record, [("max_attempts", holds)]);
         record.limits_reached.extend(reached);
         (record, self.effort, self.trace)

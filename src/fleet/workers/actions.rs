@@ -35,6 +35,7 @@ impl Workers {
                 let rate = rate.map(|rate| DispatchRate { rate, burst });
                 self.each(destination, |workers, number| workers.destination(number).set_rate(rate.clone()))
             }
+            FleetAction::SetArrivals { factor } => self.set_arrivals(factor, now, out),
             FleetAction::Scale { to } => {
                 let before = self.crew.len();
                 self.crew.scale(to);
@@ -53,6 +54,18 @@ impl Workers {
         let known: Vec<u16> = numbers.filter(|number| all.contains(number)).collect();
         known.iter().for_each(|&number| act(self, number));
         known.len() as u64
+    }
+
+    fn set_arrivals(&mut self, factor: f64, now: Timestamp, out: &mut Output) -> u64 {
+        let before = self.rules.set_pace(now, factor);
+        for number in 0..self.destinations.len() as u16 {
+            let state = &mut self.destinations[usize::from(number)];
+            if state.next > now && state.next != Timestamp::NEVER {
+                state.next = self.rules.repaced(before, state.next).max(now);
+                self.arm(number, now, out);
+            }
+        }
+        self.destinations.len() as u64
     }
 
     fn set_policy(&mut self, policy: Arc<Policy>) {
@@ -80,16 +93,15 @@ impl Workers {
         let workers = self.crew.len();
         for worker in 0..workers {
             let later = Span(stagger.0 / u64::from(workers) * u64::from(worker));
-            wake_at(self.rules.on_grid(now + later), Reason::Worker(worker), out);
+            wake_at(self.rules.on_grid(now + later), Reason::Back(worker), out);
         }
         workers.into()
     }
 
     /// The attempt on a wire is given up by us.
     fn cancelled(&mut self, slot: u32, now: Timestamp, out: &mut Output) {
-        let mut job = *self.held.get(slot);
-        job.operation.cancelled(now, &self.rules.terms(&job));
-        self.held.get_mut(slot).operation = job.operation;
+        let job = *self.held.get(slot);
+        job.operation.close_only(now, AttemptOutcome::Cancelled, &self.rules.terms(&job));
         let (operation, attempt, sent) = (self.rules.id(job.destination, job.number), job.operation.attempts(), job.since);
         out.events.push(Event::Ended { operation, attempt, sent, at: now, outcome: AttemptOutcome::Cancelled });
         self.in_flight -= 1;
@@ -104,7 +116,7 @@ impl Workers {
             if self.held.get(slot).place == Place::Ready {
                 self.ready.take(slot, &mut self.held);
             }
-            self.finish(slot, now, OperationOutcome::Failed, out);
+            self.finish(slot, now, OperationOutcome::Dropped, out);
         }
         slots.len() as u64
     }

@@ -2,8 +2,9 @@
 
 use super::config::{DispatchRate, QueueConfig};
 use super::ready::{Ready, SHARED};
+use super::rules::Rules;
 use crate::fleet::action::PauseScope;
-use crate::load::{Crowd, Load, Next, Step};
+use crate::load::Load;
 use crate::pace::Pacer;
 use crate::time::Timestamp;
 
@@ -19,6 +20,8 @@ pub(super) struct Destination {
     brought: u64,
     /// When that brings the next one; [`Timestamp::NEVER`] where it does not.
     pub(super) next: Timestamp,
+    /// When the wake-up that was asked for it comes; [`Timestamp::NEVER`] where none was.
+    pub(super) armed: Timestamp,
     /// The lane that its operations take.
     pub(super) lane: u16,
     /// Whether it is paused, and what of it.
@@ -36,6 +39,7 @@ pub(super) fn destinations(queue: &QueueConfig, ready: &mut Ready) -> Vec<Destin
             number: 0,
             brought: 0,
             next: Timestamp::NEVER,
+            armed: Timestamp::NEVER,
             lane: concurrency.map_or(SHARED, |concurrency| ready.add_lane(concurrency)),
             paused: None,
             bucket: config.rate.as_ref().or(queue.rate.as_ref()).map(bucket),
@@ -85,14 +89,11 @@ impl Destination {
         self.number - 1
     }
 
-    /// Goes on to the next operation that its stream brings. `client` keys its draws: the destination's number.
-    pub(super) fn advance(&mut self, crowd: &Crowd, client: u32, end: Timestamp) {
+    /// Goes on to the next operation that its stream brings.
+    pub(super) fn advance(&mut self, rules: &Rules, destination: u16) {
         let previous = if self.brought == 0 { Timestamp::ZERO } else { self.next };
-        let step = Step { client, number: self.brought, previous, ended: None };
-        self.next = match self.load.as_ref().map(|load| load.next(crowd, step, end)) {
-            Some(Next::At(at)) => at,
-            Some(Next::WhenItEnds | Next::Never) | None => Timestamp::NEVER,
-        };
+        self.next =
+            self.load.as_ref().map_or(Timestamp::NEVER, |load| rules.next_start(load, destination, self.brought, previous));
         self.brought += 1;
     }
 

@@ -100,7 +100,8 @@ impl Workers {
             for _ in 0..self.destination(number).backlog {
                 self.offer(number, now, now, out);
             }
-            self.advance(number, now, out);
+            self.destinations[usize::from(number)].advance(&self.rules, number);
+            self.arm(number, now, out);
         }
     }
 
@@ -121,7 +122,7 @@ impl Workers {
             Reason::Parked => self.look_at_parked(now, out),
             Reason::Throttle(worker) => self.throttle_is_due(worker, now, out),
             Reason::Flight { .. } | Reason::Restraint(_) => return false,
-            Reason::Worker(worker) => {
+            Reason::Back(worker) => {
                 if !self.crew.start(worker) {
                     return false;
                 }
@@ -183,6 +184,8 @@ impl Workers {
             deep_retries: self.deep_retries,
             late: self.held.in_order().take_while(|(_, job)| is_late(job)).count() as u64,
             scheduled: self.scheduled,
+            // Only the engine knows.
+            arrived: 0,
         }
     }
 
@@ -201,25 +204,29 @@ impl Workers {
 
     /// Offers what is due of a destination's stream, and asks for the wake-up of the next one.
     fn arrivals(&mut self, destination: u16, now: Timestamp, out: &mut Output) {
+        let state = self.destination(destination);
+        if state.armed <= now {
+            state.armed = Timestamp::NEVER;
+        }
         for _ in 0..ARRIVALS_PER_WAKE {
             let intended = self.destination(destination).next;
             if intended > now {
                 break;
             }
-            let (end, crowd) = (self.rules.end, &self.rules.crowd);
-            self.destinations[usize::from(destination)].advance(crowd, destination.into(), end);
+            self.destinations[usize::from(destination)].advance(&self.rules, destination);
             self.offer(destination, intended, now, out);
         }
-        let next = self.destination(destination).next;
-        wake_at(self.rules.on_grid(next.max(now)), Reason::Arrival(destination.into()), out);
+        self.arm(destination, now, out);
     }
 
-    /// Goes on to the first operation of a destination's stream.
-    fn advance(&mut self, destination: u16, now: Timestamp, out: &mut Output) {
-        let (end, crowd) = (self.rules.end, &self.rules.crowd);
+    /// Asks for the wake-up of a destination's next operation, unless it is asked for.
+    pub(super) fn arm(&mut self, destination: u16, now: Timestamp, out: &mut Output) {
         let state = &mut self.destinations[usize::from(destination)];
-        state.advance(crowd, destination.into(), end);
-        wake_at(self.rules.on_grid(state.next.max(now)), Reason::Arrival(destination.into()), out);
+        let at = self.rules.on_grid(state.next.max(now));
+        if at < state.armed {
+            state.armed = at;
+            wake_at(at, Reason::Arrival(destination.into()), out);
+        }
     }
 
     fn offer(&mut self, destination: u16, intended: Timestamp, now: Timestamp, out: &mut Output) {

@@ -8,7 +8,7 @@ use crate::event::{AttemptOutcome, OperationId};
 use crate::fleet::config::IdempotencyKey;
 use crate::fleet::interface::{Send, Setup};
 use crate::fleet::route::Routes;
-use crate::load::Crowd;
+use crate::load::{Crowd, Load, Next, Step, Stretch};
 use crate::operation::{Attempt, Terms, on_grid};
 use crate::policy::budget::Tier;
 use crate::policy::guards::SharedGuards;
@@ -25,9 +25,11 @@ pub(super) struct Rules {
     policy: Arc<Policy>,
     idempotency_key: IdempotencyKey,
     grain: Span,
-    pub(super) end: Timestamp,
+    end: Timestamp,
     /// For the streams of its destinations: each is one client's.
-    pub(super) crowd: Crowd,
+    crowd: Crowd,
+    /// How fast they run against what the plan says.
+    pace: Stretch,
     routes: Routes,
     pub(super) hold: bool,
     pub(super) on_give_up: OnGiveUp,
@@ -68,6 +70,7 @@ impl Rules {
             grain: setup.grain,
             end: setup.end,
             crowd: Crowd::new(setup.seed, setup.fleet, 1),
+            pace: Stretch::NONE,
             routes: Routes::new(&setup.route_weights),
             hold: workers.queue.hold_while_waiting,
             on_give_up: workers.queue.on_give_up,
@@ -103,6 +106,28 @@ impl Rules {
             }
             budgets[place].get_or_insert_with(|| Budget::new(value));
         }
+    }
+
+    /// The intended start of the operation of a stream that has this number in it, given that of the one before;
+    /// [`Timestamp::NEVER`] where there is none.
+    pub(super) fn next_start(&self, load: &Load, destination: u16, number: u64, previous: Timestamp) -> Timestamp {
+        let pace = &self.pace;
+        let step = Step { client: destination.into(), number, previous: pace.load_time(previous), ended: None };
+        match load.next(&self.crowd, step, pace.load_time(self.end)) {
+            Next::At(at) => pace.run_time(at).max(previous),
+            Next::WhenItEnds | Next::Never => Timestamp::NEVER,
+        }
+    }
+
+    /// Operations come `factor` times as fast as the plan says from now on. Returns how fast they came before.
+    pub(super) fn set_pace(&mut self, now: Timestamp, factor: f64) -> Stretch {
+        let after = self.pace.turned(now, factor);
+        std::mem::replace(&mut self.pace, after)
+    }
+
+    /// The moment that a start has now, which had another at the pace before.
+    pub(super) fn repaced(&self, before: Stretch, start: Timestamp) -> Timestamp {
+        self.pace.run_time(before.load_time(start))
     }
 
     /// A moment to wait for.
