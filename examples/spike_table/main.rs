@@ -1,4 +1,4 @@
-//! A spike into a queue, under five policies: who recovers, and when? 200 seeds each, beside the reference.
+//! A spike into a queue, under six policies: who recovers, and when? 200 seeds each, beside the reference.
 //!
 //! `cargo run --release --example spike_table [SEEDS [CLIENTS]]`; exits with 1 where a row is not met. The times of few
 //! seeds vary by more than what is allowed.

@@ -33,7 +33,7 @@ pub struct Row {
 }
 
 /// The table.
-pub const ROWS: [Row; 5] = [
+pub const ROWS: [Row; 6] = [
     Row {
         name: "no retry",
         policy: "attempts: 1",
@@ -73,6 +73,14 @@ pub const ROWS: [Row; 5] = [
         stuck: false,
         recovery: Some((250.0, 0.1)),
         amplification: None,
+    },
+    Row {
+        name: "AWS standard 2.1",
+        policy: "attempts: 3, backoff: { exponential: { base: 50ms, cap: 20s, jitter: full } }, budget: { quota: { capacity: 500, cost: 14 }, tier: fleet }",
+        length: 600,
+        stuck: false,
+        recovery: Some((91.0, 0.05)),
+        amplification: Some(1.0),
     },
 ];
 

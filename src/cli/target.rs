@@ -73,11 +73,14 @@ struct ServiceArgs {
     /// The Retry-After of a refusal, such as `1s`.
     #[arg(long, value_name = "TIME", requires = "limit")]
     retry_after: Option<String>,
+    /// In which form a refusal says it, such as `http_date` or `retry_after_ms` [default: retry_after].
+    #[arg(long, value_name = "FORM", requires = "limit")]
+    hint: Option<String>,
 }
 
 /// Each flag of the service and the key of the plan that it stands for. A problem is found at its place's line,
 /// which counts in this table from 1.
-const FLAGS: [(&str, &str); 10] = [
+const FLAGS: [(&str, &str); 11] = [
     ("servers", "servers"),
     ("service_time", "service_time"),
     ("queue", "queue"),
@@ -88,6 +91,7 @@ const FLAGS: [(&str, &str); 10] = [
     ("count_rejected", "count_rejected"),
     ("reject", "reject"),
     ("retry_after", "retry_after"),
+    ("hint", "hint"),
 ];
 
 /// A service and the seed of its draws.
@@ -310,6 +314,7 @@ impl ServiceArgs {
         fields.push(self.count_rejected.then(|| text_entry("count_rejected", Some("true"))).flatten());
         fields.push(text_entry("reject", self.reject.as_deref()));
         fields.push(text_entry("retry_after", self.retry_after.as_deref()));
+        fields.push(text_entry("hint", self.hint.as_deref()));
         let kind = Key { name: kind.to_string(), place: place_of("limiter") };
         let limiter = Value::Map(vec![(kind, map("rate", fields))]);
         Ok((Key { name: "limiter".into(), place: place_of("limiter") }, Node { value: limiter, place: place_of("limiter") }))
@@ -381,6 +386,7 @@ fn said(problems: &Problems, place: impl Fn(u32) -> String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::hint::HintForm;
     use crate::service::config::Servers;
     use crate::service::limiter::{LimiterConfig, SlidingLog, TokenBucket};
     use crate::service::time::{ExponentialTime, Lognormal, ServiceTime, Uniform};
@@ -413,12 +419,20 @@ mod tests {
         assert_eq!(time("lognormal:5ms,15ms"), ServiceTime::Lognormal(Lognormal { p50: MS(5), p99: MS(15) }));
         let limited =
             |text: &str| read(&format!("--servers 1 --service-time 1ms --limit 100/m {text}")).unwrap().limiter.unwrap();
-        let log = SlidingLog { limit: 100, window: MS(60_000), count_rejected: true, reject: 503, retry_after: Some(MS(1000)) };
+        let log = SlidingLog {
+            limit: 100,
+            window: MS(60_000),
+            count_rejected: true,
+            reject: 503,
+            retry_after: Some(MS(1000)),
+            hint: None,
+        };
         let flags = "--limiter sliding_log --count-rejected --reject 503 --retry-after 1s";
         assert_eq!(limited(flags), LimiterConfig::SlidingLog(log));
         let rate = Rate::parse("100/m").unwrap();
-        let bucket = TokenBucket { rate, burst: 7, count_rejected: false, reject: 429, retry_after: None };
-        assert_eq!(limited("--burst 7"), LimiterConfig::TokenBucket(bucket));
+        let (retry_after, hint) = (Some(MS(1_500)), Some(HintForm::RetryAfterMs));
+        let bucket = TokenBucket { rate, burst: 7, count_rejected: false, reject: 429, retry_after, hint };
+        assert_eq!(limited("--burst 7 --retry-after 1500ms --hint retry_after_ms"), LimiterConfig::TokenBucket(bucket));
     }
 
     #[test]
@@ -435,6 +449,8 @@ mod tests {
             ("--servers 1 --service-time 1ms --burst 3", "--limit"),
             ("--servers 1 --service-time 1ms --limit 100", "--limit: a rate needs a unit"),
             ("--servers 1 --service-time 1ms --limit 9/s --burst 0", "--burst: `burst` must be 1 or more"),
+            ("--servers 1 --service-time 1ms --limit 9/s --hint http_date", "--hint: `hint` says how"),
+            ("--servers 1 --service-time 1ms --limit 9/s --hint soon", "--hint: unknown word"),
             ("--servers 1 --service-time 1ms --limit 9/s --reject 42", "--limit: 42 is not a status"),
             ("--servers 1 --service-time 1ms --limit 9/s --limiter token_bukket", "did you mean `token_bucket`?"),
             ("--servers 1 --service-time 1ms --limit 0/s --limiter sliding_log", "`limit` must lie between"),

@@ -2,6 +2,7 @@
 
 use super::Effect;
 use crate::pace::Pacer;
+use crate::policy::hint::{HintForm, Said};
 use crate::record;
 use crate::time::{Rate, Span};
 
@@ -12,9 +13,11 @@ record! {
         rate: Rate,
         /// How many may pass at once after a quiet time.
         burst: u32 = 1,
-        /// The Retry-After of a refusal, in whole seconds.
+        /// How long a refusal asks its client to wait.
         retry_after: Option<Span>,
-    }
+        /// In which form it says so; `Retry-After` in seconds where nothing is said.
+        hint: Option<HintForm>,
+    } => |limit: &RateLimit| Said::check(limit.retry_after, limit.hint)
 }
 
 impl RateLimit {
@@ -23,7 +26,7 @@ impl RateLimit {
         if token {
             return Effect::Pass;
         }
-        Effect::Answer { status: 429, retry_after: self.retry_after, body: String::new() }
+        Effect::Answer { status: 429, hint: Said::new(self.retry_after, self.hint), body: String::new() }
     }
 
     /// The bucket of this limit, full.
@@ -38,12 +41,13 @@ mod tests {
     use crate::time::Timestamp;
 
     fn limit(rate: f64, burst: u32) -> RateLimit {
-        RateLimit { rate: Rate::per_second(rate).unwrap(), burst, retry_after: Some(Span::from_secs(3)) }
+        RateLimit { rate: Rate::per_second(rate).unwrap(), burst, retry_after: Some(Span::from_secs(3)), hint: None }
     }
 
     #[test]
     fn it_refuses_with_429_and_a_hint() {
-        let refusal = Effect::Answer { status: 429, retry_after: Some(Span::from_secs(3)), body: String::new() };
+        let hint = Said::new(Some(Span::from_secs(3)), None);
+        let refusal = Effect::Answer { status: 429, hint, body: String::new() };
         assert_eq!(limit(1.0, 1).effect(false), refusal);
         assert_eq!(limit(1.0, 1).effect(true), Effect::Pass);
     }

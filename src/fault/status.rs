@@ -1,6 +1,7 @@
 //! Requests are answered with a status.
 
 use super::{Dice, Effect};
+use crate::policy::hint::{HintForm, Said};
 use crate::record;
 use crate::time::{Share, Span};
 
@@ -9,13 +10,15 @@ record! {
     pub struct Status {
         /// The status.
         code: u16,
-        /// The Retry-After of the answer, in whole seconds.
+        /// How long the answer asks its client to wait.
         retry_after: Option<Span>,
+        /// In which form it says so; `Retry-After` in seconds where nothing is said.
+        hint: Option<HintForm>,
         /// The body of the answer.
         body: String = String::new(),
         /// The share of requests that it strikes.
         share: Share = Share::ALL,
-    } => |s: &Status| check_status(s.code)
+    } => |s: &Status| check_status(s.code).and_then(|()| Said::check(s.retry_after, s.hint))
 }
 
 impl Status {
@@ -23,7 +26,7 @@ impl Status {
         if !dice.strikes(self.share) {
             return Effect::Pass;
         }
-        Effect::Answer { status: self.code, retry_after: self.retry_after, body: self.body.clone() }
+        Effect::Answer { status: self.code, hint: Said::new(self.retry_after, self.hint), body: self.body.clone() }
     }
 }
 
@@ -40,8 +43,9 @@ mod tests {
     #[test]
     fn it_answers_what_it_strikes() {
         let dice = Request::ours(0, 1, 1).dice(1, 0);
-        let with = |share| Status { code: 503, retry_after: Some(Span::from_secs(2)), body: "down".into(), share };
-        let answer = Effect::Answer { status: 503, retry_after: Some(Span::from_secs(2)), body: "down".into() };
+        let with = |share| Status { code: 503, retry_after: Some(Span::from_secs(2)), hint: None, body: "down".into(), share };
+        let hint = Said::new(Some(Span::from_secs(2)), None);
+        let answer = Effect::Answer { status: 503, hint, body: "down".into() };
         assert_eq!(with(Share::ALL).effect(dice), answer);
         assert_eq!(with(Share::default()).effect(dice), Effect::Pass);
     }

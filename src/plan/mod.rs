@@ -87,6 +87,12 @@ impl Fleet {
     pub fn connections_each(&self) -> u32 {
         self.policy.concurrency()
     }
+
+    /// By connection, the region of its client.
+    pub fn region_of(&self) -> impl Fn(u32) -> u16 + use<> {
+        let (each, of_client) = (self.connections_each().max(1), self.config.regions.of(self.config.clients));
+        move |connection| of_client(connection / each)
+    }
 }
 
 impl Plan {

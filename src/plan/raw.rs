@@ -24,6 +24,8 @@ record! {
         fault: At<Fault>,
         /// The fleets it strikes; all of them where nothing is said.
         fleets: Option<At<Vec<At<String>>>>,
+        /// The regions it strikes, of the fleets that it strikes; all of them where nothing is said.
+        regions: Option<At<Vec<At<String>>>>,
     }
 }
 

@@ -37,7 +37,7 @@ pub use treatment::{Treatment, Treatments};
 record! {
     /// How a client tries, waits and gives up.
     pub struct Policy {
-        /// How many attempts one pass may take, the first included; or `unlimited`.
+        /// How many attempts one pass may take, the first included; or `unlimited`: as many as `deadline`, `max_elapsed` and the run allow.
         attempts: Attempts,
         /// How long one attempt may take, connecting included.
         timeout: Span,

@@ -10,8 +10,9 @@ use super::limiter::Limiter;
 use super::queue::{Queue, Waiting};
 use super::servers::Servers;
 use super::time::ServiceTime;
+use crate::policy::hint::Said;
 use crate::rng::Key;
-use crate::time::{Span, Timestamp};
+use crate::time::Timestamp;
 use std::collections::BTreeMap;
 
 /// A request that arrives.
@@ -32,8 +33,8 @@ pub struct Answer {
     pub at: Timestamp,
     /// The status.
     pub status: u16,
-    /// The Retry-After.
-    pub retry_after: Option<Span>,
+    /// How long it asks its client to wait.
+    pub hint: Option<Said>,
 }
 
 /// A service, sans-IO. Every call costs O(log n); memory is bounded by the queue and the servers. `now` must not
@@ -83,7 +84,7 @@ impl Service {
         self.counts.arrived += 1;
         if let Some(Err(refusal)) = self.limiter.as_mut().map(|limiter| limiter.admit(self.now)) {
             self.counts.limited += 1;
-            out.push(Answer { id: arrival.id, at: self.now, status: refusal.status, retry_after: refusal.retry_after });
+            out.push(Answer { id: arrival.id, at: self.now, status: refusal.status, hint: refusal.hint });
             return;
         }
         let ticket = self.next_ticket;
@@ -98,7 +99,7 @@ impl Service {
         } else {
             self.counts.queue_full += 1;
             self.counts.bound_reached += u64::from(self.unlimited);
-            out.push(Answer { id: arrival.id, at: self.now, status: 503, retry_after: None });
+            out.push(Answer { id: arrival.id, at: self.now, status: 503, hint: None });
         }
     }
 
@@ -150,7 +151,7 @@ impl Service {
                 Some(id) => {
                     self.counts.useful += work;
                     self.held.remove(&id);
-                    out.push(Answer { id, at: done, status: 200, retry_after: None });
+                    out.push(Answer { id, at: done, status: 200, hint: None });
                 }
                 None => {
                     self.counts.served_for_nobody += 1;
@@ -182,6 +183,7 @@ mod tests {
     use super::super::time::ExponentialTime;
     use super::*;
     use crate::rng::Purpose;
+    use crate::time::Span;
 
     const MS: fn(u64) -> Span = Span::from_millis;
 
@@ -283,7 +285,8 @@ mod tests {
 
     #[test]
     fn the_limiter_refuses_first_and_with_its_own_words() {
-        let limiter = SlidingLog { limit: 1, window: MS(100), count_rejected: false, reject: 429, retry_after: Some(MS(3000)) };
+        let limiter =
+            SlidingLog { limit: 1, window: MS(100), count_rejected: false, reject: 429, retry_after: Some(MS(3000)), hint: None };
         let limited = ServiceConfig {
             limiter: Some(LimiterConfig::SlidingLog(limiter)),
             ..config(1, ServiceTime::Constant(MS(10)), 0, false)
@@ -291,7 +294,7 @@ mod tests {
         let mut service = Service::new(&limited);
         let mut out = Vec::new();
         (0..2).for_each(|id| service.arrive(at(0), request(id), &mut out));
-        assert_eq!(out, [Answer { id: 1, at: at(0), status: 429, retry_after: Some(MS(3000)) }]);
+        assert_eq!(out, [Answer { id: 1, at: at(0), status: 429, hint: Said::new(Some(MS(3000)), None) }]);
         assert_eq!((service.counts().limited, service.counts().queue_full), (1, 0));
     }
 

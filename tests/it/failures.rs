@@ -53,3 +53,12 @@ fn a_bucket_of_a_tenth_caps_the_load_and_what_succeeds() {
     let policy = ", budget: { bucket: { deposit: 10%, burst: 5 }, tier: client }";
     check(policy, &[(0.05, 2, 1.051, 0.9998), (0.2, 2, 1.107, 0.885), (0.5, 2, 1.108, 0.551)]);
 }
+
+/// Three retries, but none while more than a tenth of the client's last hundred attempts failed: at p 0.05 the tenth is rarely passed,
+/// at 0.2 and 0.5 nearly always.
+#[test]
+fn a_breaker_at_a_tenth_suppresses_retries_where_many_fail() {
+    let _machine = shared();
+    let policy = ", breaker: { above: 10%, calls: 100, minimum_calls: 0, open_for: 0s, suppresses: retries, tier: client }";
+    check(policy, &[(0.05, 2, 1.050, 0.997), (0.2, 2, 1.001, 0.802), (0.5, 2, 1.000, 0.504)]);
+}

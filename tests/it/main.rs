@@ -4,8 +4,10 @@
 mod bad_input;
 mod bisect;
 mod calibrate;
+mod devices;
 mod failures;
 mod golden;
+mod guards;
 mod nginx;
 mod plans;
 mod presets;

@@ -13,12 +13,13 @@ const CLIENTS: u32 = 20_000;
 /// drains at a mean of d/s with a variance of about 195/s takes 600/d s with a standard deviation of √(600 · 195/d³) s: 18 s where d is
 /// 7 (no retry), 95 s where it is 2.35 (5% bucket). So few seeds cannot show 5% and 10%; the example's 200 do. Stuck or not, and
 /// the amplification, hardly vary.
-const SEEDS: [(&str, u64, f64); 5] = [
+const SEEDS: [(&str, u64, f64); 6] = [
     ("no retry", 12, 0.18),
     ("3 retries, immediate", 3, 0.0),
     ("3 retries, full jitter", 3, 0.0),
     ("10% bucket", 6, 0.0),
     ("5% bucket", 8, 0.4),
+    ("AWS standard 2.1", 12, 0.18),
 ];
 
 /// What is wrong with a row.

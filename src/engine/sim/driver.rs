@@ -165,13 +165,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             Happened::Stale | Happened::Inside => {}
             Happened::Turned => self.turned(now),
             Happened::Ended(Completion { fleet, connection, outcome, hint }) => {
-                self.machines[usize::from(fleet)].ended(
-                    now,
-                    connection,
-                    outcome,
-                    hint.map_or(crate::policy::Hint::NONE, crate::policy::Hint::retry_after),
-                    &mut self.output,
-                );
+                self.machines[usize::from(fleet)].ended(now, connection, outcome, hint, &mut self.output);
                 self.carry_out(now, fleet);
             }
         }

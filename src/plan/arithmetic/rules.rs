@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::plan::{Fleet, Plan};
 use crate::policy::backoff::{Backoff, Clamp, Exponential, Jitter, WaitInput};
 use crate::policy::budget::Tier;
+use crate::policy::hint::{HintForm, Said};
 use crate::policy::{Policy, RetryAfter};
 use crate::service::config::{LimiterConfig, Servers, ServiceConfig};
 use crate::time::Span;
@@ -316,7 +317,7 @@ fn late_cap(fleet: &Fleet, e: &Exponential) -> Option<Rule> {
     Some(rule("cap_after_jitter", true, sentence))
 }
 
-/// The same Retry-After for everybody brings everybody back together.
+/// The same hint for everybody brings everybody back together, and one that names a moment does so whenever they were refused.
 fn hints(plan: &Plan) -> Vec<Rule> {
     let honours =
         |policy: &Policy| matches!(&policy.retry_after, RetryAfter::Honor(h) if h.spread.is_none_or(|s| s.is_nothing()));
@@ -326,22 +327,28 @@ fn hints(plan: &Plan) -> Vec<Rule> {
         return Vec::new();
     }
     let from_faults = plan.timeline.iter().filter_map(|step| match &step.fault {
-        Fault::Status(status) => status.retry_after.map(|hint| (format!("`{}`", step.name), hint)),
-        Fault::RateLimit(limit) => limit.retry_after.map(|hint| (format!("`{}`", step.name), hint)),
+        Fault::Status(status) => Said::new(status.retry_after, status.hint).map(|said| (format!("`{}`", step.name), said)),
+        Fault::RateLimit(limit) => Said::new(limit.retry_after, limit.hint).map(|said| (format!("`{}`", step.name), said)),
         _ => None,
     });
     let limiter = plan.target.behaviour().and_then(|service| service.limiter.as_ref());
     let from_limiter = limiter.and_then(|limiter| match limiter {
-        LimiterConfig::TokenBucket(bucket) => bucket.retry_after,
-        LimiterConfig::SlidingLog(log) => log.retry_after,
+        LimiterConfig::TokenBucket(bucket) => Said::new(bucket.retry_after, bucket.hint),
+        LimiterConfig::SlidingLog(log) => Said::new(log.retry_after, log.hint),
     });
     from_faults
-        .chain(from_limiter.map(|hint| ("the target's limiter".to_string(), hint)))
-        .filter(|(_, hint)| !hint.is_zero())
+        .chain(from_limiter.map(|said| ("the target's limiter".to_string(), said)))
+        .filter(|(_, said)| !said.wait.is_zero())
         .take(10)
-        .map(|(who, hint)| {
+        .map(|(who, said)| {
+            let what = match said.form {
+                HintForm::RetryAfter => "the same Retry-After of",
+                form if form.is_moment() => "one moment to come back, in about",
+                _ => "the same wait of",
+            };
             let sentence = format!(
-                "{who} tells everybody the same Retry-After of {hint}: clients of {} that are refused together come back together; `honor: {{ spread: 50% }}` parts them",
+                "{who} tells everybody {what} {}: clients of {} that are refused together come back together; `honor: {{ spread: 50% }}` parts them",
+                said.wait,
                 honouring.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
             );
             rule("same_hint", true, sentence)
@@ -426,6 +433,13 @@ length: 60s
                 "same_hint",
                 true,
                 "`outage` tells everybody the same Retry-After of 2s",
+            ),
+            (
+                ", retry_after: honor",
+                "status: { code: 503, retry_after: 2s, hint: http_date }",
+                "same_hint",
+                true,
+                "`outage` tells everybody one moment to come back, in about 2s",
             ),
             ("", "blackhole: {}", "queue_age", true, "a full queue of 2000 is 3.3s long, more than the timeout of `app` (1s)"),
             ("", "blackhole: {}", "drain", false, "4000 of them drain in 20s"),

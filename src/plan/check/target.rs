@@ -7,6 +7,7 @@ use crate::plan::arithmetic;
 use crate::plan::target::allows;
 use crate::plan::url::{Scheme, TargetUrl, check_host};
 use crate::plan::{Fleet, HeaderValue, TargetConfig};
+use crate::policy::hint::HintForm;
 use crate::service::config::{LimiterConfig, ServiceConfig};
 use crate::time::Span;
 
@@ -216,7 +217,7 @@ fn check_service(service: &ServiceConfig, path: &[&str], cx: &mut Context) {
                 );
             }
             let place = at(cx, &[&base[..], &["retry_after"]].concat());
-            whole_seconds(bucket.retry_after, place, cx);
+            whole_seconds(bucket.retry_after, bucket.hint, place, cx);
         }
         Some(LimiterConfig::SlidingLog(log)) => {
             let base = ["limiter", "sliding_log"];
@@ -229,17 +230,22 @@ fn check_service(service: &ServiceConfig, path: &[&str], cx: &mut Context) {
                 cx.error(place, format!("a log of {} requests: 1000000 at most", log.limit), "use a shorter window");
             }
             let place = at(cx, &[&base[..], &["retry_after"]].concat());
-            whole_seconds(log.retry_after, place, cx);
+            whole_seconds(log.retry_after, log.hint, place, cx);
         }
     }
 }
 
-/// Retry-After is sent in whole seconds.
-pub(super) fn whole_seconds(hint: Option<Span>, place: Place, cx: &mut Context) {
+/// Most forms of a hint are sent in whole seconds.
+pub(super) fn whole_seconds(hint: Option<Span>, form: Option<HintForm>, place: Place, cx: &mut Context) {
     let Some(hint) = hint else { return };
-    if !hint.0.is_multiple_of(1_000_000_000) {
+    let form = form.unwrap_or(HintForm::RetryAfter);
+    if form.has_whole_seconds() && !hint.0.is_multiple_of(1_000_000_000) {
         let up = Span(hint.0.div_ceil(1_000_000_000).saturating_mul(1_000_000_000));
-        cx.error(place, format!("Retry-After is sent in whole seconds, not as {hint}"), format!("such as `retry_after: {up}`"));
+        cx.error(
+            place,
+            format!("Retry-After is sent in whole seconds, not as {hint}"),
+            format!("such as `retry_after: {up}`, or `hint: retry_after_ms`"),
+        );
     } else if hint > MAX_LENGTH {
         cx.error(place, format!("a Retry-After of {hint}: {MAX_LENGTH} at most"), "such as `retry_after: 2s`");
     }

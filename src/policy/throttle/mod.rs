@@ -114,6 +114,6 @@ fn is_overload(outcome: AttemptOutcome) -> bool {
     match outcome {
         AttemptOutcome::Status(code) => matches!(code, 429 | 502..=504),
         AttemptOutcome::Connect | AttemptOutcome::Reset | AttemptOutcome::Timeout | AttemptOutcome::Malformed => true,
-        _ => false,
+        AttemptOutcome::Success | AttemptOutcome::Unexpected | AttemptOutcome::Cancelled | AttemptOutcome::Refused => false,
     }
 }

@@ -7,7 +7,8 @@ pub use sliding_log::SlidingLog;
 pub use token_bucket::TokenBucket;
 
 use crate::choice;
-use crate::time::{Span, Timestamp};
+use crate::policy::hint::Said;
+use crate::time::Timestamp;
 
 choice! {
     /// Refuses requests above a rate, before they queue.
@@ -33,8 +34,8 @@ pub enum Limiter {
 pub struct Refusal {
     /// The status.
     pub status: u16,
-    /// The Retry-After.
-    pub retry_after: Option<Span>,
+    /// How long it asks its client to wait.
+    pub hint: Option<Said>,
 }
 
 impl Limiter {

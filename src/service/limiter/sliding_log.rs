@@ -5,6 +5,7 @@
 //! only the last `limit` times are kept, also where rejected requests are logged, however many come.
 
 use super::Refusal;
+use crate::policy::hint::{HintForm, Said};
 use crate::record;
 use crate::time::{Span, Timestamp};
 use std::collections::VecDeque;
@@ -23,8 +24,10 @@ record! {
         count_rejected: bool = false,
         /// The status of a rejection.
         reject: u16 = 429,
-        /// The Retry-After of a rejection, in whole seconds.
+        /// How long a rejection asks its client to wait.
         retry_after: Option<Span>,
+        /// In which form it says so; `Retry-After` in seconds where nothing is said.
+        hint: Option<HintForm>,
     } => |s: &SlidingLog| {
         if !(1..=MAX_LIMIT).contains(&s.limit) {
             return Err(format!("`limit` must lie between 1 and {MAX_LIMIT}; above that use a `token_bucket`"));
@@ -32,6 +35,7 @@ record! {
         if s.window.is_zero() {
             return Err("`window` must be above zero: write `1s`".to_string());
         }
+        Said::check(s.retry_after, s.hint)?;
         crate::fault::status::check_status(s.reject)
     }
 }
@@ -54,7 +58,7 @@ impl Log {
             limit: config.limit as usize,
             window: config.window,
             count_rejected: config.count_rejected,
-            refusal: Refusal { status: config.reject, retry_after: config.retry_after },
+            refusal: Refusal { status: config.reject, hint: Said::new(config.retry_after, config.hint) },
             last: VecDeque::new(),
         }
     }
@@ -82,7 +86,7 @@ mod tests {
     use crate::rng::{Key, Purpose};
 
     fn config(limit: u32, window: Span, count_rejected: bool) -> SlidingLog {
-        SlidingLog { limit, window, count_rejected, reject: 429, retry_after: None }
+        SlidingLog { limit, window, count_rejected, reject: 429, retry_after: None, hint: None }
     }
 
     /// How many pass in each second of evenly spaced requests.

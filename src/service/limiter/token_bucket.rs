@@ -2,6 +2,7 @@
 //! spaced requests at exactly the rate are never refused by rounding.
 
 use super::Refusal;
+use crate::policy::hint::{HintForm, Said};
 use crate::record;
 use crate::time::{Rate, Span, Timestamp};
 
@@ -16,12 +17,15 @@ record! {
         count_rejected: bool = false,
         /// The status of a rejection.
         reject: u16 = 429,
-        /// The Retry-After of a rejection, in whole seconds.
+        /// How long a rejection asks its client to wait.
         retry_after: Option<Span>,
+        /// In which form it says so; `Retry-After` in seconds where nothing is said.
+        hint: Option<HintForm>,
     } => |t: &TokenBucket| {
         if t.burst == 0 {
             return Err("`burst` must be 1 or more: a bucket that holds nothing lets nothing through".to_string());
         }
+        Said::check(t.retry_after, t.hint)?;
         crate::fault::status::check_status(t.reject)
     }
 }
@@ -44,7 +48,7 @@ impl Bucket {
     pub fn new(config: &TokenBucket) -> Self {
         let token = i128::from(config.rate.interval().0);
         let full = token * i128::from(config.burst);
-        let refusal = Refusal { status: config.reject, retry_after: config.retry_after };
+        let refusal = Refusal { status: config.reject, hint: Said::new(config.retry_after, config.hint) };
         Self { token, full, empty_at: -full, count_rejected: config.count_rejected, refusal }
     }
 
@@ -72,7 +76,7 @@ mod tests {
 
     fn bucket(rate: &str, burst: u32, count_rejected: bool) -> Bucket {
         let rate = Rate::parse(rate).unwrap();
-        Bucket::new(&TokenBucket { rate, burst, count_rejected, reject: 429, retry_after: None })
+        Bucket::new(&TokenBucket { rate, burst, count_rejected, reject: 429, retry_after: None, hint: None })
     }
 
     /// How many of `n` requests pass, the first at `from` and one every `every` microseconds.

@@ -2,7 +2,6 @@
 
 use super::http::Method;
 use super::io::{poll_read, with_buffer};
-use crate::time::Span;
 use std::fmt::Write as _;
 use std::future::poll_fn;
 use std::task::Poll;
@@ -10,8 +9,11 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-/// A whole response. Its Retry-After is in whole seconds, rounded up: a client that honours it must not be early.
-pub(super) fn render(status: u16, retry_after: Option<Span>, body: &str, method: Method, closes: bool) -> Vec<u8> {
+/// A header: its name, and its value.
+type Header = (&'static str, String);
+
+/// A whole response, with a header that asks its client to wait.
+pub(super) fn render(status: u16, hint: Option<Header>, body: &str, method: Method, closes: bool) -> Vec<u8> {
     let mut text = format!("HTTP/1.1 {status} {}\r\n", reason(status));
     let bodiless = matches!(status, 204 | 304);
     // Writing to a String cannot fail.
@@ -21,8 +23,8 @@ pub(super) fn render(status: u16, retry_after: Option<Span>, body: &str, method:
             text.push_str("content-type: text/plain; charset=utf-8\r\n");
         }
     }
-    if let Some(hint) = retry_after {
-        let _ = write!(text, "retry-after: {}\r\n", hint.as_secs_up());
+    if let Some((name, value)) = hint {
+        let _ = write!(text, "{name}: {value}\r\n");
     }
     if closes {
         text.push_str("connection: close\r\n");
@@ -99,7 +101,7 @@ mod tests {
     fn an_answer_says_what_it_should() {
         let text = |status, hint, body, method, closes| String::from_utf8(render(status, hint, body, method, closes)).unwrap();
         assert_eq!(
-            text(429, Some(Span::from_millis(1_500)), "", Method::Other, false),
+            text(429, Some(("retry-after", "2".to_string())), "", Method::Other, false),
             "HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\nretry-after: 2\r\n\r\n"
         );
         assert_eq!(

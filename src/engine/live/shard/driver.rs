@@ -126,13 +126,7 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
             }
             let Some(ended) = self.wire.next() else { return done };
             let machine = &mut self.machines[usize::from(ended.fleet)];
-            machine.ended(
-                now,
-                ended.connection,
-                ended.outcome,
-                ended.hint.map_or(crate::policy::Hint::NONE, crate::policy::Hint::retry_after),
-                &mut self.output,
-            );
+            machine.ended(now, ended.connection, ended.outcome, ended.hint, &mut self.output);
             self.carry_out(ended.fleet);
         }
         BATCH

@@ -72,6 +72,11 @@ impl Desk {
         }
     }
 
+    /// Milliseconds since 1970 UTC, for hints that name a moment.
+    pub fn wall_millis(&self) -> i64 {
+        self.clock.wall_millis()
+    }
+
     /// What the machine did so far.
     pub fn counts(&self) -> Counts {
         self.state.borrow().service.counts()

@@ -12,7 +12,7 @@ use crate::time::Span;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -222,7 +222,8 @@ async fn answer(
         refused.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         return Ok(refused);
     }
-    Ok(speak(shared.desk.request(key).await))
+    let answer = shared.desk.request(key).await;
+    Ok(speak(answer, shared.desk.wall_millis()))
 }
 
 /// Reads a body to its end and forgets it; false where it is too large or breaks off.
@@ -240,11 +241,12 @@ async fn discard(mut body: Incoming) -> bool {
 }
 
 /// The machine's answer as HTTP.
-fn speak(answer: Answer) -> Response<Full<Bytes>> {
+fn speak(answer: Answer, wall_millis: i64) -> Response<Full<Bytes>> {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
     let mut response = page(status, if status.is_success() { "ok\n" } else { "refused\n" });
-    if let Some(hint) = answer.retry_after {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(hint.as_secs_up()));
+    if let Some((name, value)) = answer.hint.map(|said| said.header(wall_millis)) {
+        let value = HeaderValue::from_str(&value).expect("numbers, dates and plain words are a header's value");
+        response.headers_mut().insert(name, value);
     }
     response
 }
@@ -267,6 +269,7 @@ fn page(status: StatusCode, body: &'static str) -> Response<Full<Bytes>> {
 mod tests {
     use super::*;
     use crate::engine::live::clock::LiveClock;
+    use crate::policy::hint::HintForm;
     use crate::service::config::Servers;
     use crate::service::limiter::{LimiterConfig, SlidingLog};
     use crate::service::time::ServiceTime;
@@ -378,16 +381,23 @@ mod tests {
 
     #[test]
     fn a_limiter_answers_with_its_status_and_hint() {
-        let limiter =
-            SlidingLog { limit: 1, window: MS(60_000), count_rejected: true, reject: 429, retry_after: Some(MS(1_500)) };
-        let limited = ServiceConfig { limiter: Some(LimiterConfig::SlidingLog(limiter)), ..config(1, 1, 1, false) };
-        let (_, stats) = with_server(&limited, async |addr, _| {
-            let mut stream = connect(addr).await;
-            assert!(ask(&mut stream, "GET / HTTP/1.1").await.starts_with("HTTP/1.1 200"));
-            let refused = ask(&mut stream, "GET / HTTP/1.1").await;
-            assert!(refused.starts_with("HTTP/1.1 429") && refused.contains("retry-after: 2\r\n"), "{refused}");
-        });
-        assert_eq!((stats.served, stats.limited), (1, 1));
+        for (hint, header) in [
+            (None, "retry-after: 2\r\n"),
+            (Some(HintForm::RetryAfterMs), "retry-after-ms: 1500\r\n"),
+            (Some(HintForm::HttpDate), " GMT\r\n"),
+            (Some(HintForm::RateLimit), "ratelimit: \"default\";r=0;t=2\r\n"),
+        ] {
+            let retry_after = Some(MS(1_500));
+            let limiter = SlidingLog { limit: 1, window: MS(60_000), count_rejected: true, reject: 429, retry_after, hint };
+            let limited = ServiceConfig { limiter: Some(LimiterConfig::SlidingLog(limiter)), ..config(1, 1, 1, false) };
+            let (_, stats) = with_server(&limited, async |addr, _| {
+                let mut stream = connect(addr).await;
+                assert!(ask(&mut stream, "GET / HTTP/1.1").await.starts_with("HTTP/1.1 200"));
+                let refused = ask(&mut stream, "GET / HTTP/1.1").await;
+                assert!(refused.starts_with("HTTP/1.1 429") && refused.contains(header), "{refused}");
+            });
+            assert_eq!((stats.served, stats.limited), (1, 1));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Where the clients' tasks put what ended, and the driver takes it: a queue of one thread.
 
 use crate::event::AttemptOutcome;
-use crate::time::Span;
+use crate::policy::Hint;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
@@ -18,7 +18,7 @@ pub struct Completion {
     /// How it ended.
     pub outcome: AttemptOutcome,
     /// The response's Retry-After.
-    pub hint: Option<Span>,
+    pub hint: Hint,
 }
 
 /// The queue. Holds at most one entry for every connection and one more for each attempt given up since the last look.

@@ -6,11 +6,11 @@ use crate::engine::live::clock::Clock;
 use crate::engine::live::proxy::UNREACHABLE;
 use crate::event::AttemptOutcome;
 use crate::plan::Success;
-use crate::policy::hint::parse_retry_after;
-use crate::time::{Span, Timestamp};
+use crate::policy::hint::{self, Hint};
+use crate::time::Timestamp;
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::RETRY_AFTER;
+use hyper::header::HeaderValue;
 use hyper::{Request, Response, StatusCode};
 
 /// The most bytes of a body that are read; a longer one is malformed.
@@ -19,13 +19,13 @@ pub const BODY_LIMIT: u64 = 1024 * 1024;
 /// How an attempt ended, and whether its connection can carry another.
 pub struct Answer {
     pub outcome: AttemptOutcome,
-    pub hint: Option<Span>,
+    pub hint: Hint,
     pub reusable: bool,
 }
 
 impl Answer {
     pub fn broken(why: Broken) -> Self {
-        Self { outcome: why.into(), hint: None, reusable: false }
+        Self { outcome: why.into(), hint: Hint::NONE, reusable: false }
     }
 }
 
@@ -66,9 +66,9 @@ fn is_unreachable<B>(response: &Response<B>) -> bool {
     response.status() == StatusCode::BAD_GATEWAY && response.headers().get(name).is_some_and(|found| found == value)
 }
 
-fn hint_of<B>(response: &Response<B>, clock: &dyn Clock) -> Option<Span> {
-    let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?;
-    parse_retry_after(text, clock.wall_millis())
+fn hint_of<B>(response: &Response<B>, clock: &dyn Clock) -> Hint {
+    let headers = response.headers();
+    hint::read(|name| headers.get(name).map(HeaderValue::as_bytes), clock.wall_millis())
 }
 
 /// Looks for a text in a stream, across the borders of its pieces.
