@@ -15,12 +15,12 @@
 //!
 //! Floor 1: state machines, without IO
 //! - `pace`: a shared pacer: at most so many a second
+//! - `service`: a model of a target
 //! - `load`: when operations are offered
 //! - `policy`: whether and when to retry
 //! - `operation`: the retry loop
 //! - `fleet`: clients that share a load shape and a policy
 //! - `fault`: what harm, and when
-//! - `service`: a model of a target
 //! - `network`: what a simulated network does to a message
 //! - `metrics`: events to windows and histograms
 //! - `gate`: windows to findings to a verdict

@@ -30,6 +30,10 @@ pub enum Purpose {
     Network = 9,
     /// Whether a throttle refuses an attempt.
     Throttle = 10,
+    /// What a poor link does to an attempt.
+    Link = 20,
+    /// Which kind of operation a client's next one is, and which object it is about.
+    Kind = 21,
 }
 
 /// The key of a stream of draws.

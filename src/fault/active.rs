@@ -1,7 +1,7 @@
 //! Which faults act at one moment: a snapshot that decides the fate of requests.
 
 use super::timeline::Shared;
-use super::{Effect, Fate, Judgement, Request, Strike};
+use super::{Effect, Fate, Judgement, Origin, Request, Strike};
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
 
@@ -33,9 +33,9 @@ impl Active {
         self.steps.contains(&step)
     }
 
-    /// The steps that refuse the connects of a fleet.
-    pub fn refusing(&self, fleet: u16) -> impl Iterator<Item = usize> {
-        self.striking(fleet).filter(|&step| matches!(self.shared.steps[step].fault, super::Fault::Refuse(_)))
+    /// The steps that refuse connects from there.
+    pub fn refusing(&self, origin: impl Into<Origin>) -> impl Iterator<Item = usize> {
+        self.striking(origin.into()).filter(|&step| matches!(self.shared.steps[step].fault, super::Fault::Refuse(_)))
     }
 
     /// The fate of a request that comes at `now`.
@@ -51,24 +51,21 @@ impl Active {
 
     /// What the steps that act here, and did not in `before`, do to a live connection as they begin; with the step
     /// that does it. `in_flight` is the request on the connection, if there is one.
-    pub fn onset(&self, before: &Active, fleet: u16, in_flight: Option<&Request>) -> Option<(usize, Strike)> {
-        self.striking(fleet).filter(|&step| !before.contains(step)).find_map(|step| {
+    pub fn onset(&self, before: &Active, origin: impl Into<Origin>, in_flight: Option<&Request>) -> Option<(usize, Strike)> {
+        self.striking(origin.into()).filter(|&step| !before.contains(step)).find_map(|step| {
             let dice = in_flight.map(|request| request.dice(self.shared.seed, step));
             self.shared.steps[step].fault.onset(dice).map(|strike| (step, strike))
         })
     }
 
-    fn striking(&self, fleet: u16) -> impl Iterator<Item = usize> {
-        self.steps.iter().copied().filter(move |&step| match &self.shared.steps[step].fleets {
-            None => true,
-            Some(fleets) => fleets.contains(&fleet),
-        })
+    fn striking(&self, origin: Origin) -> impl Iterator<Item = usize> {
+        self.steps.iter().copied().filter(move |&step| self.shared.steps[step].strikes(origin))
     }
 
     fn judge_by(&self, request: &Request, now: Timestamp, has_a_say: impl Fn(usize) -> bool) -> Judgement {
         let mut delay = Span::ZERO;
         let mut touched = Vec::new();
-        for step in self.striking(request.fleet).filter(|&step| has_a_say(step)) {
+        for step in self.striking(request.origin).filter(|&step| has_a_say(step)) {
             let effect = self.effect(step, request, now);
             if effect != Effect::Pass {
                 touched.push(step);
@@ -149,6 +146,19 @@ mod tests {
         assert_eq!(active.refusing(1).collect::<Vec<_>>(), [0]);
         assert_eq!(active.refusing(2).count(), 0);
         assert_eq!(active.onset(&Timeline::new(vec![], 7).active(at(1)), 2, None), None);
+    }
+
+    #[test]
+    fn a_fault_for_some_regions_leaves_the_others_alone() {
+        let regions = Some(vec![Origin { fleet: 1, region: 0 }, Origin { fleet: 1, region: 2 }]);
+        let scoped = Step { fleets: Some(vec![1]), regions, ..step("scoped", 0, 10, fault("refuse")) };
+        let active = Timeline::new(vec![scoped], 7).active(at(1));
+        for (fleet, region, struck) in [(1, 0, true), (1, 1, false), (1, 2, true), (0, 0, false)] {
+            let origin = Origin { fleet, region };
+            assert_eq!(!active.judge(&Request::ours(origin, 1, 1), at(1)).touched.is_empty(), struck, "{origin:?}");
+            assert_eq!(active.refusing(origin).count() == 1, struck);
+            assert_eq!(active.onset(&Timeline::new(vec![], 7).active(at(1)), origin, None).is_some(), struck);
+        }
     }
 
     #[test]

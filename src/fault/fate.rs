@@ -4,26 +4,44 @@ use crate::policy::hint::Said;
 use crate::rng::{Key, Purpose};
 use crate::time::{Share, Span};
 
+/// Where traffic comes from, as far as a fault's scope can name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Origin {
+    /// The fleet's number in the plan.
+    pub fleet: u16,
+    /// The region's number in the fleet; 0 where the fleet has none.
+    pub region: u16,
+}
+
+impl From<u16> for Origin {
+    /// A fleet without regions.
+    fn from(fleet: u16) -> Self {
+        Self { fleet, region: 0 }
+    }
+}
+
 /// A request, as far as a fault's decision can depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The fleet that sends it.
-    pub fleet: u16,
+    /// Where it comes from.
+    pub origin: Origin,
     key: Key,
 }
 
 impl Request {
     /// A request of ours: its operation is known by the idempotency key that it carries, and that key is drawn from
     /// (seed, fleet, client, operation). So its dice do not depend on connections, shards or the order of events.
-    pub fn ours(fleet: u16, idempotency_key: u128, attempt: u32) -> Self {
+    pub fn ours(origin: impl Into<Origin>, idempotency_key: u128, attempt: u32) -> Self {
+        let origin = origin.into();
         let client = (idempotency_key >> 96) as u32 ^ (idempotency_key >> 64) as u32;
-        Self { fleet, key: Key { seed: 0, fleet: fleet.into(), client, operation: idempotency_key as u64, attempt } }
+        Self { origin, key: Key { seed: 0, fleet: origin.fleet.into(), client, operation: idempotency_key as u64, attempt } }
     }
 
     /// Somebody else's request: the n-th one on a connection, and the connection's number. Attempts of ours count
     /// from 1, so the two never share dice.
-    pub fn foreign(fleet: u16, connection: u32, request: u64) -> Self {
-        Self { fleet, key: Key { seed: 0, fleet: fleet.into(), client: connection, operation: request, attempt: 0 } }
+    pub fn foreign(origin: impl Into<Origin>, connection: u32, request: u64) -> Self {
+        let origin = origin.into();
+        Self { origin, key: Key { seed: 0, fleet: origin.fleet.into(), client: connection, operation: request, attempt: 0 } }
     }
 
     /// The dice that it rolls against the fault of one step.

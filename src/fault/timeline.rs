@@ -1,6 +1,6 @@
 //! The timeline: which faults act when, and the phases that they cut a run into.
 
-use super::{Active, Fault};
+use super::{Active, Fault, Origin};
 use crate::config::Place;
 use crate::pace::Pacer;
 use crate::time::{Span, Timestamp};
@@ -19,11 +19,22 @@ pub struct Step {
     pub fault: Fault,
     /// The numbers of the fleets it strikes; none for all of them.
     pub fleets: Option<Vec<u16>>,
+    /// The regions it strikes, of all fleets that it strikes, in order; none for all of them.
+    pub regions: Option<Vec<Origin>>,
     /// Where it stands in the plan.
     pub place: Place,
 }
 
 impl Step {
+    /// Whether it strikes traffic from there.
+    pub fn strikes(&self, origin: Origin) -> bool {
+        match (&self.regions, &self.fleets) {
+            (Some(regions), _) => regions.binary_search(&origin).is_ok(),
+            (None, Some(fleets)) => fleets.contains(&origin.fleet),
+            (None, None) => true,
+        }
+    }
+
     /// Whether it acts at a moment: from its start, included, to its end, excluded.
     fn acts(&self, now: Timestamp) -> bool {
         self.from <= now && now < self.to
@@ -157,7 +168,7 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn step(name: &str, from: u64, to: u64, fault: Fault) -> Step {
-        Step { name: name.into(), from: at(from), to: at(to), fault, fleets: None, place: Place::default() }
+        Step { name: name.into(), from: at(from), to: at(to), fault, fleets: None, regions: None, place: Place::default() }
     }
 
     /// A fault by a word and a number.

@@ -1,7 +1,8 @@
 //! What a plan says of a fleet, but for its policy, which the plan resolves by name.
 
+use super::{Defer, LinkConfig, Operations, Regions};
 use crate::load::Load;
-use crate::time::Span;
+use crate::time::{Rate, Span};
 use crate::{choice, keyword, record};
 
 keyword! {
@@ -49,6 +50,16 @@ choice! {
     }
 }
 
+keyword! {
+    /// What becomes of an operation that comes up while its client's outbox is full.
+    pub enum WhenFull {
+        /// It is refused.
+        refuse => Refuse,
+        /// It takes the place of the oldest one that waits with the lowest priority, unless its own is lower yet.
+        evict => Evict,
+    }
+}
+
 record! {
     /// Clients that share a policy and a load shape.
     pub struct FleetConfig {
@@ -62,10 +73,22 @@ record! {
         late_starts: LateStarts = LateStarts::Queue(Always {}),
         /// The most operations one client may hold at once; more are refused, and counted.
         outbox: u32 = 1000,
+        /// What becomes of an operation that comes up while the outbox is full.
+        when_full: WhenFull = WhenFull::Refuse,
+        /// The kinds of operations, by name; all alike where nothing is said.
+        operations: Operations = Operations::default(),
+        /// The most attempts per second of one client: the pace at which it drains its backlog.
+        drain_rate: Option<Rate>,
+        /// When a client takes failures for an outage: it stops sending, loses nothing, and probes.
+        defer: Option<Defer>,
         /// The `Priority` header (RFC 9218) of every request, such as `u=1`.
         priority: Option<String>,
         /// When the idempotency key is made.
         idempotency_key: IdempotencyKey = IdempotencyKey::Enqueue,
+        /// Where the clients are: regions by name, with the share of the clients in each. Faults can name them.
+        regions: Regions = Regions::default(),
+        /// A poor link, of all clients or a share of them.
+        link: Option<LinkConfig>,
     } => |f: &FleetConfig| match (f.clients, f.outbox) {
         (0, _) => Err("`clients` must be 1 or more".to_string()),
         (_, 0) => Err("`outbox` must be 1 or more: an operation on the wire is in it too".to_string()),

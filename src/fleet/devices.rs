@@ -10,15 +10,18 @@
 //! [`Devices::stop`], and so ends exactly once. Leaves to others what follows a failure (`operation`), sockets and timers (an engine).
 //!
 //! Memory: an operation takes 84 bytes while it lives and a client 40; nothing is allocated once both have
-//! reached their peak. What few policies ask for (hedges, parked retries, breakers) is kept beside, and only where they do.
+//! reached their peak. What few plans ask for (hedges, parked retries, breakers, priorities, restraint) is kept beside, and only where they do.
 
 mod hedges;
+mod outbox;
 mod parking;
 mod wires;
 
 use super::ceiling::{self, Ceiling};
 use super::client::Client;
 use super::interface::{Command, Gauges, Output, Reason, Setup, Token};
+use super::ranks::Ranks;
+use super::restraint::Restraint;
 use super::rules::Rules;
 use super::slab::{Held, NONE, Place, Slab};
 use crate::event::{AttemptOutcome, Event, LateBy, OperationOutcome};
@@ -40,6 +43,10 @@ pub struct Devices {
     rules: Rules,
     clients: Vec<Client>,
     held: Slab,
+    /// Where the plan gives operations an order of their own.
+    ranks: Option<Ranks>,
+    /// Where the plan keeps clients from sending.
+    restraint: Option<Restraint>,
     ceiling: Option<Ceiling>,
     guards: Guards,
     wires: Wires,
@@ -63,6 +70,8 @@ impl Devices {
             wires: Wires::new(clients, setup.policy.concurrency()),
             hedges: setup.policy.hedge.as_ref().map(|hedge| Hedges::new(hedge.value.clone())),
             parked: Parking::default(),
+            ranks: outbox::is_ranked(&setup.config).then(Ranks::default),
+            restraint: Restraint::new(setup.config.drain_rate, setup.config.defer.clone(), clients),
             rules: Rules::new(setup),
             held: Slab::new(),
             in_flight: 0,
@@ -97,6 +106,10 @@ impl Devices {
                 self.client(client).in_line = false;
                 self.settle(client, now, out);
             }
+            Reason::Restraint(client) => {
+                self.restraint.iter_mut().for_each(|restraint| restraint.woken(client, now));
+                self.settle(client, now, out);
+            }
             Reason::Parked => self.look_at_parked(now, out),
             Reason::Flight { slot, serial } => return self.flight_timed_out(slot, serial, now, out),
         }
@@ -109,14 +122,15 @@ impl Devices {
     pub fn foresee_token(&self, token: Token) -> u64 {
         match token.0 {
             Reason::Operation { slot, .. } => self.held.foresee_generation(slot),
-            Reason::Arrival(_) | Reason::Ceiling | Reason::Throttle(_) | Reason::Parked | Reason::Flight { .. } => 0,
+            Reason::Arrival(_) | Reason::Ceiling | Reason::Throttle(_) | Reason::Restraint(_) => 0,
+            Reason::Parked | Reason::Flight { .. } => 0,
         }
     }
 
     /// Reads the operation that a wake-up is for, and says which client has it; none where the wake-up has become pointless.
     pub fn foresee(&self, token: Token) -> Option<u32> {
         match token.0 {
-            Reason::Arrival(client) | Reason::Throttle(client) => Some(client),
+            Reason::Arrival(client) | Reason::Throttle(client) | Reason::Restraint(client) => Some(client),
             Reason::Operation { slot, generation } if self.held.is_current(slot, generation) => Some(self.held.foresee(slot)),
             Reason::Operation { .. } | Reason::Ceiling | Reason::Parked | Reason::Flight { .. } => None,
         }
@@ -156,6 +170,7 @@ impl Devices {
             });
         }
         self.held = Slab::new();
+        self.ranks.iter_mut().for_each(|ranks| *ranks = Ranks::default());
         self.clients.fill(Client::NEW);
         self.parked = Parking::default();
         (self.in_flight, self.deep_retries, self.scheduled, self.is_stopped) = (0, 0, 0, true);
@@ -212,16 +227,17 @@ impl Devices {
     fn offer(&mut self, client: u32, number: u64, intended: Timestamp, now: Timestamp, out: &mut Output) {
         let operation = self.rules.id(client, number);
         out.events.push(Event::Offered { operation, at: intended });
-        let (state, is_busy) = (*self.client(client), self.is_busy(client));
+        let is_busy = self.is_busy(client);
         if self.rules.drops(intended, is_busy, now) {
             let by = if is_busy { LateBy::Plan } else { LateBy::Generator };
             out.events.push(Event::LateStart { operation, at: now, late: now.since(intended), by });
             self.turn_away(client, number, intended, now, OperationOutcome::Dropped, out);
-        } else if state.held >= self.rules.outbox {
+        } else if !self.make_room(client, number, now, out) {
             self.turn_away(client, number, intended, now, OperationOutcome::Refused, out);
         } else {
             self.client(client).held += 1;
             let slot = self.held.insert(client, number, Operation::new(intended));
+            self.taken_in(slot);
             self.make_ready(slot, Some(intended), now, out);
         }
     }
@@ -266,7 +282,7 @@ impl Devices {
         let client = entry.client;
         let is_busy = self.is_busy(client);
         self.scheduled += 1;
-        self.held.push_ready(&mut self.clients[client as usize].outbox, slot);
+        self.stand_ready(slot);
         self.pump(client, now, out);
         if self.held.is_current(slot, generation) {
             self.held.get_mut(slot).held = if is_busy { Held::Busy } else { Held::Ceiling };
@@ -282,10 +298,13 @@ impl Devices {
 
     /// Sends what is first in a client's outbox, as far as connections, guards and the ceiling let it.
     fn pump(&mut self, client: u32, now: Timestamp, out: &mut Output) {
-        while !self.client(client).in_line && self.can_send(client, now, out) {
+        while !self.client(client).in_line && self.can_send(client, now, out) && self.may_send(client, now, out) {
             match self.ceiling.as_mut().map_or(ceiling::Admission::Now, |ceiling| ceiling.admit(client, now)) {
                 ceiling::Admission::Now => {
                     self.launch(client, now, out);
+                    if self.wires.is_single() && self.guards.is_empty() {
+                        return;
+                    }
                 }
                 admission => {
                     self.client(client).in_line = true;
@@ -304,7 +323,7 @@ impl Devices {
             return true;
         }
         while self.can_send(client, now, out) {
-            let slot = self.client(client).outbox.first;
+            let slot = self.first_ready(client);
             let entry = self.held.get(slot);
             let (retry, draw) = (entry.operation.retries_next(), self.rules.throttle_draw(entry));
             match self.guards.admit(client, now, retry, draw) {
@@ -326,7 +345,7 @@ impl Devices {
     /// A guard refuses the try of an operation in an outbox.
     fn refused(&mut self, slot: u32, now: Timestamp, out: &mut Output) {
         let entry = *self.held.get(slot);
-        self.held.take_ready(&mut self.clients[entry.client as usize].outbox, slot);
+        self.stand_back(slot);
         out.events.push(Event::Throttled { operation: self.rules.id(entry.client, entry.number), at: now });
         let next = self.held.get_mut(slot).operation.refused(now, &self.rules.terms(entry.client, entry.number));
         self.follow(slot, next, now, None, now, out);
@@ -338,7 +357,7 @@ impl Devices {
             return false;
         }
         loop {
-            match self.client(client).outbox.first {
+            match self.first_ready(client) {
                 NONE => return false,
                 first => {
                     if !self.give_up_if_due(first, now, out) {
@@ -353,7 +372,7 @@ impl Devices {
         let entry = *self.held.get(slot);
         let Some((at, outcome)) = self.rules.gives_up(&entry).filter(|(at, _)| *at <= now) else { return false };
         if entry.place == Place::Ready {
-            self.held.take_ready(&mut self.clients[entry.client as usize].outbox, slot);
+            self.stand_back(slot);
         }
         if outcome == OperationOutcome::Dropped {
             let (operation, late) = (self.rules.id(entry.client, entry.number), at.since(entry.operation.intended()));
@@ -365,9 +384,9 @@ impl Devices {
 
     /// Puts the first operation of a client's outbox on its wire.
     fn send(&mut self, client: u32, now: Timestamp, out: &mut Output) {
-        let state = &mut self.clients[client as usize];
-        let slot = state.outbox.first;
-        self.held.take_ready(&mut state.outbox, slot);
+        let slot = self.first_ready(client);
+        self.stand_back(slot);
+        self.goes(slot);
         let entry = self.held.get_mut(slot);
         let terms = self.rules.terms(client, entry.number);
         let (intended, wanted, held) = (entry.operation.intended(), entry.since, entry.held);
@@ -395,6 +414,9 @@ impl Devices {
         let wire = self.wires.occupy(&mut self.clients, entry.client, slot);
         let connection = self.wires.connection(self.rules.number_of(entry.client), wire);
         let send = self.rules.send(entry, attempt, connection);
+        if let Some(restraint) = &mut self.restraint {
+            restraint.sent(entry.client, now);
+        }
         self.in_flight += 1;
         self.deep_retries += u64::from(attempt.number == 4);
         out.events.push(Event::Sent { operation: send.operation, attempt: attempt.number, retry: attempt.retry, at: now, lag });
@@ -430,6 +452,7 @@ impl Devices {
         if !self.guards.is_empty() {
             self.guards.ended(client, at, outcome, at.since(sent));
         }
+        self.heard(client, at, outcome);
         self.follow(slot, next, at, is_timeout.then_some(at), now, out);
     }
 
@@ -437,6 +460,9 @@ impl Devices {
     /// `at_once`, where that is a moment that the engine can be behind.
     fn follow(&mut self, slot: u32, next: Next, at: Timestamp, at_once: Option<Timestamp>, now: Timestamp, out: &mut Output) {
         match next {
+            Next::Send | Next::Wait { .. } | Next::Park { .. } if !self.comes_back(slot) => {
+                self.finish(slot, at, OperationOutcome::Superseded, out);
+            }
             Next::Send => self.make_ready(slot, at_once, now, out),
             Next::Wait { wanted, until } => {
                 let generation = self.held.put(slot, Place::Backoff, wanted);
@@ -470,6 +496,7 @@ impl Devices {
         let (offered, last) = (entry.operation.intended(), entry.operation.last());
         out.events.push(Event::Finished { operation, offered, at, outcome, attempts, last });
         self.deep_retries -= u64::from(attempts > 3);
+        self.strike_out(slot);
         self.held.remove(slot);
         self.client(entry.client).held -= 1;
         self.schedule_after_end(entry.client, at);
@@ -508,12 +535,15 @@ impl Devices {
     /// Whether a client has as many attempts out as it may.
     fn is_full(&mut self, client: u32) -> bool {
         let out = self.wires.busy(&self.clients, client);
+        if self.wires.is_single() {
+            return out > 0;
+        }
         out > 0 && out >= self.guards.concurrency(client).unwrap_or(1)
     }
 
     /// Whether an operation that becomes ready now has to wait for others of its client.
     fn is_busy(&mut self, client: u32) -> bool {
-        !self.clients[client as usize].outbox.is_empty() || self.is_full(client)
+        self.first_ready(client) != NONE || self.is_full(client)
     }
 
     fn client(&mut self, client: u32) -> &mut Client {

@@ -1,7 +1,7 @@
 //! What a fleet's machine and an engine exchange: plain data. An engine hands in moments and how attempts ended; it
 //! carries out commands, in their order, and keeps no rule of its own.
 
-use super::{FleetAction, FleetConfig};
+use super::{FleetAction, FleetConfig, Priority};
 use crate::event::{Event, OperationId};
 use crate::pace::Pacer;
 use crate::policy::guards::SharedGuards;
@@ -61,6 +61,8 @@ pub(super) enum Reason {
     Ceiling,
     /// A client's throttle lets another attempt through.
     Throttle(u32),
+    /// What kept a client from sending may have passed.
+    Restraint(u32),
     /// The budget may have earned a retry that is parked.
     Parked,
     /// The time of one of several attempts of an operation is over.
@@ -109,6 +111,10 @@ pub struct Send {
     pub idempotency_key: u128,
     /// The operation's intended start.
     pub enqueued_at: Timestamp,
+    /// What travels with the request; none where the plan gives operations no kinds.
+    pub priority: Option<Priority>,
+    /// How long the engine holds it before it goes on the wire: what it takes on a poor link, there and back.
+    pub delay: Span,
 }
 
 /// Where a machine writes to. The caller drains and reuses it, so that the hot path allocates nothing.

@@ -1,12 +1,14 @@
 //! What stays the same for a fleet while it runs: its plan, and what follows from it for one operation. Kept apart from
 //! the state, so that the state can be changed while the rules are read.
 
-use super::config::{IdempotencyKey, LateStarts};
+use super::config::{IdempotencyKey, LateStarts, WhenFull};
 use super::interface::{NO_DESTINATION, Send, Setup};
+use super::kinds::{Kind, Kinds};
+use super::link::Link;
 use super::route::Routes;
 use super::slab::{Entry, Held};
 use crate::config::At;
-use crate::event::{LateBy, OperationId, OperationOutcome};
+use crate::event::{AttemptOutcome, LateBy, OperationId, OperationOutcome};
 use crate::load::{Crowd, Load, Next, Step};
 use crate::operation::{Attempt, Terms, on_grid};
 use crate::policy::budget::Tier;
@@ -31,9 +33,13 @@ pub(super) struct Rules {
     idempotency_key: IdempotencyKey,
     /// The most operations one client may hold.
     pub(super) outbox: u32,
+    /// What becomes of one more.
+    pub(super) when_full: WhenFull,
     grain: Span,
     end: Timestamp,
     routes: Routes,
+    link: Option<Link>,
+    kinds: Kinds,
     shared_budget: Option<Arc<Budget>>,
     budgets: Vec<Budget>,
 }
@@ -60,9 +66,12 @@ impl Rules {
             late_starts: config.late_starts,
             idempotency_key: config.idempotency_key,
             outbox: config.outbox,
+            when_full: config.when_full,
             grain,
             end,
             routes: Routes::new(&route_weights),
+            kinds: Kinds::new(&config.operations),
+            link: config.link.map(|link| Link::new(link, config.connections, config.clients, clients)),
             shared_budget,
             budgets,
         }
@@ -163,7 +172,19 @@ impl Rules {
             timeout_at: attempt.timeout_at,
             idempotency_key: u128::from(draws.bits()) << 64 | u128::from(draws.bits()),
             enqueued_at: entry.operation.intended(),
+            priority: self.kinds.are_there().then(|| self.kind(client, number).priority),
+            delay: self.link.as_ref().map_or(Span::ZERO, |link| link.delay(client, self.key(client, number, attempt.number))),
         }
+    }
+
+    /// Whether an attempt that ended so speaks of an outage: its class is one that is retried.
+    pub(super) fn is_outage(&self, outcome: AttemptOutcome) -> bool {
+        outcome != AttemptOutcome::Success && self.policy.retries(outcome)
+    }
+
+    /// What an operation is.
+    pub(super) fn kind(&self, client: u32, number: u64) -> Kind {
+        self.kinds.of(self.key(client, number, 0))
     }
 
     /// Who shares the budget, where there is one.

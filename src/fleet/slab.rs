@@ -89,10 +89,6 @@ pub(super) struct List {
 
 impl List {
     pub(super) const EMPTY: Self = Self { first: NONE, last: NONE };
-
-    pub(super) const fn is_empty(self) -> bool {
-        self.first == NONE
-    }
 }
 
 /// The entries.

@@ -27,9 +27,13 @@ impl Crowd {
     /// hold neighbouring clients; a turn by number would load one shard after the other, so the turns stride
     /// through the fleet and any run of neighbours is spread evenly over a round.
     pub fn position(&self, client: u32, number: u64) -> f64 {
-        let clients = u64::from(self.clients);
-        let turn = u64::from(client) * self.stride % clients;
-        number.saturating_mul(clients).saturating_add(turn) as f64
+        let turn = u64::from(self.turn(client));
+        number.saturating_mul(u64::from(self.clients)).saturating_add(turn) as f64
+    }
+
+    /// A client's turn in a round, from 0: each client has one of its own, and any run of neighbours is spread evenly.
+    pub fn turn(&self, client: u32) -> u32 {
+        (u64::from(client) * self.stride % u64::from(self.clients)) as u32
     }
 
     /// The draws for an operation's start.

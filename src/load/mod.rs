@@ -8,8 +8,12 @@
 pub mod closed;
 pub mod constant;
 mod crowd;
+pub mod day_curve;
+pub mod foreground;
+pub mod on_reconnect;
 pub mod poisson;
 pub mod ramp;
+pub mod schedule;
 pub mod spike;
 pub mod trigger;
 
@@ -19,8 +23,12 @@ use crate::time::Timestamp;
 pub use closed::Closed;
 pub use constant::Constant;
 pub use crowd::Crowd;
+pub use day_curve::DayCurve;
+pub use foreground::Foreground;
+pub use on_reconnect::OnReconnect;
 pub use poisson::Poisson;
 pub use ramp::Ramp;
+pub use schedule::Schedule;
 pub use spike::Spike;
 pub use trigger::Trigger;
 
@@ -39,6 +47,14 @@ choice! {
         closed => Closed(Closed),
         /// Every client offers one operation at one moment.
         trigger => Trigger(Trigger),
+        /// Every client offers one operation in each period, at its top.
+        schedule => Schedule(Schedule),
+        /// At random, at a rate that follows a curve.
+        day_curve => DayCurve(DayCurve),
+        /// People open the app: sessions at random, several operations in each.
+        foreground => Foreground(Foreground),
+        /// Each client that a fault had cut off offers one operation when it ends.
+        on_reconnect => OnReconnect(OnReconnect),
     }
 }
 
@@ -76,6 +92,10 @@ impl Load {
             Self::Spike(spike) => spike.next(crowd, step),
             Self::Closed(closed) => closed.next(crowd, step),
             Self::Trigger(trigger) => trigger.next(crowd, step),
+            Self::Schedule(schedule) => schedule.next(crowd, step),
+            Self::DayCurve(curve) => curve.next(crowd, step),
+            Self::Foreground(foreground) => foreground.next(crowd, step),
+            Self::OnReconnect(reconnect) => reconnect.next(crowd, step),
         };
         match next {
             Next::At(at) if at >= end => Next::Never,

@@ -5,6 +5,7 @@
 //! every machine. A [`Tally`] is dense and is written to in the hot path; a [`Sketch`] is what stays of it.
 
 use crate::time::Span;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bits of a value that its bucket keeps below the leading one.
@@ -28,6 +29,8 @@ pub struct Sketch {
 pub struct Tally {
     counts: Vec<u64>,
     count: u64,
+    /// From the first bucket in use to behind the last: what a window uses of the array is a small part of it.
+    used: Range<u16>,
 }
 
 impl Sketch {
@@ -125,7 +128,8 @@ impl Tally {
             write_number(&mut packed, n);
             before = bucket;
         }
-        self.counts.fill(0);
+        let used = std::mem::take(&mut self.used);
+        self.counts[usize::from(used.start)..usize::from(used.end)].fill(0);
         Sketch { packed: packed.into(), count: std::mem::take(&mut self.count) }
     }
 
@@ -135,10 +139,15 @@ impl Tally {
         }
         self.counts[usize::from(bucket)] += n;
         self.count += n;
+        let Range { start, end } = self.used;
+        self.used = if start == end { bucket..bucket + 1 } else { start.min(bucket)..end.max(bucket + 1) };
     }
 
     fn iter(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
-        self.counts.iter().enumerate().filter(|(_, n)| **n > 0).map(|(bucket, n)| (bucket as u16, *n))
+        let used = self.used.clone();
+        used.zip(&self.counts[usize::from(self.used.start)..usize::from(self.used.end)])
+            .filter(|(_, n)| **n > 0)
+            .map(|(bucket, n)| (bucket, *n))
     }
 }
 
@@ -276,7 +285,7 @@ mod tests {
         assert_eq!(tally.take(), Sketch::default());
         (0..300).for_each(|_| tally.record(Span::from_millis(3)));
         assert_eq!(tally.take().count(), 300);
-        assert_eq!(tally, Tally { counts: vec![0; BUCKETS], count: 0 });
+        assert_eq!(tally, Tally { counts: vec![0; BUCKETS], count: 0, used: 0..0 });
     }
 
     #[test]

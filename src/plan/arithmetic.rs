@@ -75,9 +75,25 @@ pub fn offered(fleet: &FleetConfig) -> Offered {
             Offered::Spike { rate: spike.rate.get(), peak: spike.peak.get(), lasting: spike.r#for.as_secs_f64() }
         }
         Load::Closed(closed) => Offered::Closed { clients, think: closed.think.as_secs_f64() },
-        Load::Trigger(trigger) if trigger.spread >= Span::from_secs(1) => Offered::Rate(clients / trigger.spread.as_secs_f64()),
-        Load::Trigger(_) => Offered::Burst(clients),
+        Load::Trigger(trigger) => once(clients, trigger.spread),
+        Load::OnReconnect(reconnect) => once(clients, reconnect.config.spread),
+        Load::DayCurve(curve) => Offered::Rate(curve.peak().get()),
+        Load::Schedule(schedule) => {
+            let lasting = schedule.spread.as_secs_f64().max(1.0);
+            Offered::Spike { rate: clients / schedule.every.as_secs_f64(), peak: clients / lasting, lasting }
+        }
+        Load::Foreground(shape) => {
+            let rate = shape.operations_per_second(clients);
+            let Some(first) = &shape.first else { return Offered::Rate(rate) };
+            let lasting = (first.spread + shape.within).as_secs_f64().max(1.0);
+            Offered::Spike { rate, peak: rate + clients * f64::from(shape.operations) / lasting, lasting }
+        }
     }
+}
+
+/// Every client once, within a spread.
+fn once(clients: f64, spread: Span) -> Offered {
+    if spread >= Span::from_secs(1) { Offered::Rate(clients / spread.as_secs_f64()) } else { Offered::Burst(clients) }
 }
 
 /// Operations per second that the whole plan offers, closed fleets taken at their fastest that can be told: an

@@ -3,12 +3,13 @@
 pub mod arithmetic;
 mod check;
 pub mod compare;
-mod emit;
+pub mod emit;
 pub mod error;
 pub mod fleet;
 mod judgement;
 mod load;
 mod overrides;
+pub mod presets;
 pub mod raw;
 pub mod target;
 pub mod url;
@@ -85,6 +86,12 @@ impl Fleet {
     /// How many connections each of its clients has: as many as it may have attempts out at once.
     pub fn connections_each(&self) -> u32 {
         self.policy.concurrency()
+    }
+
+    /// By connection, the region of its client.
+    pub fn region_of(&self) -> impl Fn(u32) -> u16 + use<> {
+        let (each, of_client) = (self.connections_each().max(1), self.config.regions.of(self.config.clients));
+        move |connection| of_client(connection / each)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use super::compare::RawCompare;
 use super::fleet::RawFleet;
+use super::presets::PolicySpec;
 use super::target::TargetConfig;
 use crate::config::{At, Lenient, Table};
 use crate::fault::Fault;
 use crate::gate::{Expect, RecoveryConfig, RunGate, SteadyState, StopConfig};
 use crate::network::Network;
-use crate::policy::Policy;
 use crate::record;
 use crate::time::Span;
 
@@ -24,6 +24,8 @@ record! {
         fault: At<Fault>,
         /// The fleets it strikes; all of them where nothing is said.
         fleets: Option<At<Vec<At<String>>>>,
+        /// The regions it strikes, of the fleets that it strikes; all of them where nothing is said.
+        regions: Option<At<Vec<At<String>>>>,
     }
 }
 
@@ -41,7 +43,7 @@ record! {
         /// The network of a simulated run, as settings or as a word: `loopback`, `wan`. A live run has its own.
         network: Lenient<Network> = Lenient(Some(Network::loopback())),
         /// Policies by name.
-        policies: Lenient<Table<Lenient<Policy>>> = Lenient(Some(Table::default())),
+        policies: Lenient<Table<Lenient<PolicySpec>>> = Lenient(Some(Table::default())),
         /// Fleets by name.
         fleets: Lenient<At<Table<Lenient<At<RawFleet>>>>>,
         /// The baseline: the stretch before the first fault (30s of it at most) where nothing is said and `recovery` needs one.

@@ -7,6 +7,7 @@
 //! [`Policy::retries`] and [`Policy::wait`] answer, so that a part can be added, or made to depend on the class of
 //! outcome, without touching the loop.
 
+pub mod audit;
 pub mod backoff;
 pub mod breaker;
 pub mod budget;
@@ -36,7 +37,7 @@ pub use treatment::{Treatment, Treatments};
 record! {
     /// How a client tries, waits and gives up.
     pub struct Policy {
-        /// How many attempts one pass may take, the first included; or `unlimited`.
+        /// How many attempts one pass may take, the first included; or `unlimited`: as many as `deadline`, `max_elapsed` and the run allow.
         attempts: Attempts,
         /// How long one attempt may take, connecting included.
         timeout: Span,

@@ -1,5 +1,6 @@
 //! A plan as text: what it is, its timeline drawn, the load it can make, and what arithmetic says of it.
 
+use crate::fault::{Origin, Step};
 use crate::plan::arithmetic::{self, Offered, WorstAttempts, WorstLoad};
 use crate::plan::{Compare, Loaded, Plan};
 use crate::service::config::{Servers, ServiceConfig, ServiceTime};
@@ -195,18 +196,29 @@ fn rows(plan: &Plan) -> Vec<Row> {
         });
     }
     for step in &plan.timeline {
-        let whom = match &step.fleets {
-            None => String::new(),
-            Some(numbers) => {
-                let names = numbers.iter().filter_map(|n| plan.fleets.get(usize::from(*n))).map(|fleet| fleet.name.as_str());
-                format!(", for {}", names.collect::<Vec<_>>().join(", "))
-            }
-        };
+        let whom = whom(plan, step);
         let note = format!("{} to {} ({}): {}{whom}", step.from, step.to, step.to.since(step.from), step.fault.key());
         rows.push(Row { name: step.name.clone(), parts: vec![(step.from, step.to, '█')], note });
     }
     rows.extend(recovery(plan));
     rows
+}
+
+/// Whom a step strikes, where that is not everybody.
+fn whom(plan: &Plan, step: &Step) -> String {
+    let fleet_of = |number: &u16| plan.fleets.get(usize::from(*number));
+    let names: Vec<String> = match (&step.regions, &step.fleets) {
+        (Some(regions), _) => {
+            let name = |origin: &Origin| {
+                let fleet = fleet_of(&origin.fleet)?;
+                Some(format!("{} in {}", fleet.name, fleet.config.regions.names().nth(usize::from(origin.region))?))
+            };
+            regions.iter().filter_map(name).collect()
+        }
+        (None, Some(fleets)) => fleets.iter().filter_map(fleet_of).map(|fleet| fleet.name.clone()).collect(),
+        (None, None) => return String::new(),
+    };
+    format!(", for {}", names.join(", "))
 }
 
 fn recovery(plan: &Plan) -> Option<Row> {

@@ -4,11 +4,13 @@
 mod bad_input;
 mod bisect;
 mod calibrate;
+mod devices;
 mod failures;
 mod golden;
 mod guards;
 mod nginx;
 mod plans;
+mod presets;
 mod queueing;
 mod seeds;
 mod signals;

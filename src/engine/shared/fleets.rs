@@ -1,8 +1,9 @@
 //! The machines of a run's clients, and what they share.
 
+use crate::fault::Origin;
 use crate::fleet::{Machine, Setup, Shared};
 use crate::pace::Pacer;
-use crate::plan::Plan;
+use crate::plan::{Fleet, Plan};
 use crate::policy::Budget;
 use crate::policy::budget::Tier;
 use crate::policy::guards::SharedGuards;
@@ -42,6 +43,15 @@ pub fn machines(plan: &Plan, shared: &[Shared], clients_of: impl Fn(u32) -> Rang
         })
     });
     fleets.collect()
+}
+
+/// Where a run's traffic comes from: every fleet with each of its regions, in order.
+pub fn origins(plan: &Plan) -> Vec<Origin> {
+    let of = |(number, fleet): (usize, &Fleet)| {
+        let number = fleet_number(number);
+        (0..fleet.config.regions.count()).map(move |region| Origin { fleet: number, region })
+    };
+    plan.fleets.iter().enumerate().flat_map(of).collect()
 }
 
 /// A fleet's number, from its place in the plan.

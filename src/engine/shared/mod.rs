@@ -6,7 +6,7 @@ mod fleets;
 mod limits;
 
 pub use faults::Faults;
-pub use fleets::{fleet_number, machines, shared_state};
+pub use fleets::{fleet_number, machines, origins, shared_state};
 pub use limits::limits_reached;
 
 use crate::time::Span;

@@ -1,7 +1,7 @@
 //! Attempts on their way: where each is, and what it needs to go on. One slot for each that is under way, reused.
 
 use crate::event::AttemptOutcome;
-use crate::fault::{Active, Request};
+use crate::fault::{Active, Origin, Request};
 use crate::fleet::Send;
 use crate::policy::hint::Told;
 use crate::rng::Stream;
@@ -36,6 +36,8 @@ pub(super) enum Stage {
     Free,
     /// Its client opens a connection.
     Connecting,
+    /// On its client's poor link: nothing of it is on the wire yet.
+    OnLink,
     /// On its way to the proxy.
     ToProxy,
     /// At the proxy, which holds it up; then it carries the fate out.
@@ -90,6 +92,8 @@ pub(super) struct Hold {
 pub(super) struct Flight {
     pub(super) stage: Stage,
     pub(super) fleet: u16,
+    /// Its client's region.
+    pub(super) region: u16,
     /// Whether its client has given it up.
     pub(super) abandoned: bool,
     /// Its place in its fleet's links.
@@ -108,9 +112,14 @@ pub(super) struct Flight {
 }
 
 impl Flight {
+    /// Where it comes from.
+    pub(super) const fn origin(&self) -> Origin {
+        Origin { fleet: self.fleet, region: self.region }
+    }
+
     /// As faults see it.
     pub(super) fn request(&self) -> Request {
-        Request::ours(self.fleet, self.idempotency_key, self.attempt)
+        Request::ours(self.origin(), self.idempotency_key, self.attempt)
     }
 
     /// What the proxy has of it, as a fault that begins sees the connection: none before the request has come and
@@ -118,7 +127,7 @@ impl Flight {
     pub(super) fn in_flight(&self) -> Option<Request> {
         match self.stage {
             Stage::AtProxy(_) | Stage::Taken { .. } | Stage::Upstream => Some(self.request()),
-            Stage::Free | Stage::Connecting | Stage::ToProxy | Stage::Silent | Stage::ToClient => None,
+            Stage::Free | Stage::Connecting | Stage::OnLink | Stage::ToProxy | Stage::Silent | Stage::ToClient => None,
         }
     }
 
@@ -140,10 +149,11 @@ impl Flights {
     }
 
     /// Takes an attempt in.
-    pub(super) fn begin(&mut self, now: Timestamp, send: &Send, draws: Stream) -> FlightId {
+    pub(super) fn begin(&mut self, now: Timestamp, region: u16, send: &Send, draws: Stream) -> FlightId {
         let flight = Flight {
             stage: Stage::Connecting,
             fleet: send.operation.fleet,
+            region,
             abandoned: false,
             connection: send.connection,
             generation: 0,

@@ -50,6 +50,8 @@ pub enum Happened {
 /// What a step is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
+    /// A poor link lets an attempt through.
+    OffLink,
     /// A connection is open, or refused.
     Connected,
     /// A request reaches the proxy.
@@ -84,6 +86,8 @@ const NOBODY: FlightId = FlightId { slot: NONE, generation: 0 };
 struct Link {
     /// Its attempt under way.
     flight: u32,
+    /// Where it comes from.
+    region: u16,
     /// Whether it is open.
     connected: bool,
     /// Whether the proxy has opened its part to the target.
@@ -93,6 +97,8 @@ struct Link {
 #[derive(Debug)]
 struct Links {
     connections: Connections,
+    /// How many regions.
+    regions: u16,
     links: Vec<Link>,
 }
 
@@ -122,8 +128,11 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let timeline = Timeline::new(plan.timeline.clone(), plan.seed);
         let fleets = plan.fleets.iter().map(|fleet| {
             let connections = fleet.config.connections;
-            let link = Link { flight: NONE, connected: connections == Connections::KeepAlive, upstream: false };
-            Links { connections, links: vec![link; fleet.config.clients as usize * fleet.connections_each() as usize] }
+            let connected = connections == Connections::KeepAlive;
+            let region_of = fleet.region_of();
+            let link = |connection| Link { flight: NONE, region: region_of(connection), connected, upstream: false };
+            let count = fleet.config.clients * fleet.connections_each();
+            Links { connections, regions: fleet.config.regions.count(), links: (0..count).map(link).collect() }
         });
         Self {
             seed: plan.seed,
@@ -146,15 +155,17 @@ impl<Q: Queue<Step> + Default> World<Q> {
     pub fn send(&mut self, now: Timestamp, send: &Send) {
         let fleet = send.operation.fleet;
         let draws = self.draws(send);
-        let id = self.flights.begin(now, send, draws);
         let link = &mut self.fleets[usize::from(fleet)].links[send.connection as usize];
+        let id = self.flights.begin(now, link.region, send, draws);
         link.flight = id.slot;
-        if link.connected {
+        let connected = link.connected;
+        if !send.delay.is_zero() {
+            self.flight(id).stage = Stage::OnLink;
+            self.ask(now + send.delay, What::OffLink, id);
+        } else if connected {
             self.request(id, now);
         } else {
-            let flight = self.flights.at(id);
-            let at = now + self.network.connect(&mut flight.draws);
-            self.ask(at, What::Connected, id);
+            self.connect(id, now);
         }
     }
 
@@ -175,7 +186,8 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let Some(flight) = self.flights.get(id) else { return };
         flight.abandoned = true;
         // What was sent before comes before.
-        let sent_before = if flight.stage == Stage::Connecting { now } else { flight.at_proxy };
+        let on_its_way = !matches!(flight.stage, Stage::Connecting | Stage::OnLink);
+        let sent_before = if on_its_way { flight.at_proxy } else { now };
         let at = (now + self.network.client_hop(&mut flight.draws)).max(sent_before);
         self.ask(at, What::Gone, id);
     }
@@ -205,6 +217,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         }
         let Some(flight) = self.flights.get(id) else { return Happened::Stale };
         match (what, flight.stage) {
+            (What::OffLink, Stage::OnLink) => self.off_link(id, now),
             (What::Connected, Stage::Connecting) => return self.connected(id, now),
             (What::AtProxy, Stage::ToProxy) => self.at_proxy(id, now),
             (What::Onward, Stage::AtProxy(onward)) => self.onward(id, onward, now),
@@ -271,14 +284,30 @@ impl<Q: Queue<Step> + Default> World<Q> {
         self.ask(at, What::AtProxy, id);
     }
 
+    fn connect(&mut self, id: FlightId, now: Timestamp) {
+        let flight = self.flights.at(id);
+        flight.stage = Stage::Connecting;
+        let at = now + self.network.connect(&mut flight.draws);
+        self.ask(at, What::Connected, id);
+    }
+
+    /// What a poor link held goes on the wire, unless its client has given it up.
+    fn off_link(&mut self, id: FlightId, now: Timestamp) {
+        match self.link(id).map(|link| link.connected) {
+            Some(true) => self.request(id, now),
+            Some(false) => self.connect(id, now),
+            None => {}
+        }
+    }
+
     fn connected(&mut self, id: FlightId, now: Timestamp) -> Happened {
         let flight = self.flight(id);
         if flight.abandoned {
             // Its client closes what has just opened.
             return Happened::Stale;
         }
-        let fleet = flight.fleet;
-        let refusing: Vec<usize> = self.active.refusing(fleet).collect();
+        let origin = flight.origin();
+        let refusing: Vec<usize> = self.active.refusing(origin).collect();
         if !refusing.is_empty() {
             refusing.iter().for_each(|&step| self.touched[step] += 1);
             let flight = self.flight(id);
@@ -422,7 +451,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         if abandoned {
             return Happened::Stale;
         }
-        let Links { connections, links } = &mut self.fleets[usize::from(fleet)];
+        let Links { connections, links, .. } = &mut self.fleets[usize::from(fleet)];
         let link = &mut links[connection as usize];
         link.flight = NONE;
         if *connections == Connections::PerAttempt {

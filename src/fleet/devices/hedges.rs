@@ -160,5 +160,6 @@ impl Devices {
         self.wires.release(&mut self.clients, client, wire);
         self.in_flight -= 1;
         self.guards.ended(client, at, outcome, at.since(sent));
+        self.heard(client, at, outcome);
     }
 }

@@ -21,6 +21,11 @@ impl Wires {
         Self { each, others: vec![NONE; clients * (each as usize - 1)] }
     }
 
+    /// Whether each client has one connection.
+    pub(super) const fn is_single(&self) -> bool {
+        self.each == 1
+    }
+
     /// A connection's number in its fleet, from its client's number and its own at the client.
     pub(super) fn connection(&self, client: u32, wire: u32) -> u32 {
         client * self.each + wire
@@ -28,6 +33,9 @@ impl Wires {
 
     /// A connection's client, by its number, and the connection's number there.
     pub(super) fn client_of(&self, connection: u32) -> (u32, u32) {
+        if self.is_single() {
+            return (connection, 0);
+        }
         (connection / self.each, connection % self.each)
     }
 
@@ -47,7 +55,7 @@ impl Wires {
     /// How many of a client's connections are in use.
     pub(super) fn busy(&self, clients: &[Client], client: u32) -> u32 {
         let first = u32::from(clients[client as usize].on_wire != NONE);
-        if self.each == 1 {
+        if self.is_single() {
             return first;
         }
         first + self.others[self.others_of(client)].iter().filter(|on| **on != NONE).count() as u32

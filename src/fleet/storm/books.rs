@@ -6,7 +6,7 @@ use crate::policy::budget::BucketConfig;
 use crate::policy::{BreakerConfig, HedgeConfig, RetryOn};
 
 /// Random answers, by the attempt: successes, failures of all kinds, silence.
-fn dice(seed: u64) -> impl Fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Hint)> {
+pub(super) fn dice(seed: u64) -> impl Fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Hint)> {
     move |send, _| {
         let OperationId { fleet, client, number } = send.operation;
         let key = Key { seed, fleet: u32::from(fleet), client, operation: number, attempt: send.attempt };

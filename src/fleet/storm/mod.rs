@@ -3,6 +3,7 @@
 mod books;
 mod cases;
 mod guarded;
+mod outboxes;
 
 use super::config::{Always, CatchUp};
 use super::*;
@@ -248,6 +249,12 @@ fn setup(clients: u32, load: Load, policy: Policy) -> Setup {
             outbox: 1000,
             priority: None,
             idempotency_key: IdempotencyKey::Enqueue,
+            regions: crate::fleet::Regions::default(),
+            link: None,
+            when_full: crate::fleet::WhenFull::Refuse,
+            operations: crate::fleet::Operations::default(),
+            drain_rate: None,
+            defer: None,
         },
         clients: 0..clients,
         grain: GRAIN,

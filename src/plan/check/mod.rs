@@ -1,11 +1,15 @@
 //! From what a plan says to what can be run: names resolved, numbers checked against each other.
 
 mod compare;
+mod devices;
 mod fleets;
 mod judge;
+mod loads;
 mod names;
 mod network;
 mod policy;
+mod returns;
+mod scope;
 mod target;
 mod timeline;
 
@@ -51,14 +55,15 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
     let name = names::plan_name(&raw.name, file, &mut cx);
     let length = length(&raw.length, &mut cx);
     let timer_grain = timer_grain(&raw.timer_grain, &mut cx);
-    let fleets = fleets::check(&raw, length, &mut cx);
+    let mut fleets = fleets::check(&raw, length, &mut cx);
     if let Some(target) = &raw.target.0 {
         target::check(&target.value, &fleets, &mut cx);
     }
     if let Some(network) = &raw.network.0 {
         network::check(network, &fleets, &mut cx);
     }
-    let timeline = timeline::check(&raw, length, &mut cx);
+    let timeline = timeline::check(&raw, &fleets, length, &mut cx);
+    returns::resolve(&mut fleets, &raw, &timeline, &mut cx);
     let judged = judge::check(&raw, &timeline, &fleets, length, &mut cx);
     let compare = compare::check(&raw, &mut cx);
     Some(Plan {

@@ -1,11 +1,11 @@
 //! Checks of the timeline: every step within the run, with a name of its own and fleets that exist.
 
 use super::target::whole_seconds;
-use super::{Context, MAX_LENGTH, names};
+use super::{Context, MAX_LENGTH, names, scope};
 use crate::config::{At, Place};
 use crate::fault::{Fault, Step};
-use crate::plan::RawPlan;
 use crate::plan::raw::RawStep;
+use crate::plan::{Fleet, RawPlan};
 use crate::time::{Share, Span, Timestamp};
 
 /// Words that a gate's `during` gives a meaning.
@@ -22,7 +22,7 @@ pub(super) struct Checked {
 }
 
 /// Checks every step.
-pub(super) fn check(raw: &RawPlan, length: Option<Span>, cx: &mut Context) -> Checked {
+pub(super) fn check(raw: &RawPlan, fleets: &[Fleet], length: Option<Span>, cx: &mut Context) -> Checked {
     let Some(list) = &raw.timeline.0 else { return Checked { steps: Vec::new(), complete: false } };
     if list.len() > MAX_STEPS {
         let place = cx.at(&["timeline"]);
@@ -30,15 +30,16 @@ pub(super) fn check(raw: &RawPlan, length: Option<Span>, cx: &mut Context) -> Ch
         return Checked { steps: Vec::new(), complete: false };
     }
     let given: Vec<&str> = list.iter().filter_map(|s| s.0.as_ref()?.value.name.as_ref()).map(|n| n.value.as_str()).collect();
-    let fleets = cx.keys("fleets");
+    let known = cx.keys("fleets");
     let mut steps: Vec<Step> = Vec::new();
     for (index, raw) in list.iter().enumerate() {
         let Some(At { value: raw, place }) = &raw.0 else { continue };
         let name = name(raw, &given, &steps, cx);
         let (from, to) = times(raw, length, &name, cx);
         fault(&raw.fault.value, &["timeline", &index.to_string(), "fault"], cx);
-        let fleets = scope(raw, &fleets, cx);
-        steps.push(Step { name, from, to, fault: raw.fault.value.clone(), fleets, place: *place });
+        let struck = scope::fleets(raw, &known, cx);
+        let regions = scope::regions(raw, &known, struck.as_deref(), fleets, cx);
+        steps.push(Step { name, from, to, fault: raw.fault.value.clone(), fleets: struck, regions, place: *place });
     }
     Checked { complete: steps.len() == list.len(), steps }
 }
@@ -76,24 +77,6 @@ fn times(raw: &RawStep, length: Option<Span>, name: &str, cx: &mut Context) -> (
         cx.error(place, message, "make it shorter, or `length` longer; leave `for` out to last to the end of the run");
     }
     (from, to)
-}
-
-fn scope(raw: &RawStep, known: &[String], cx: &mut Context) -> Option<Vec<u16>> {
-    let At { value: list, place } = raw.fleets.as_ref()?;
-    if list.is_empty() {
-        cx.error(*place, "no fleet is named: the fault would strike nobody", "leave `fleets` out to strike all of them");
-    }
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    let mut numbers = Vec::new();
-    for At { value, place } in list {
-        match known.iter().position(|name| name == value) {
-            Some(number) => numbers.push(u16::try_from(number).unwrap_or(u16::MAX)),
-            None => names::unknown("fleet", value, *place, &known, cx),
-        }
-    }
-    numbers.sort_unstable();
-    numbers.dedup();
-    Some(numbers)
 }
 
 fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {

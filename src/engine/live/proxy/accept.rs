@@ -1,10 +1,11 @@
-//! A door: one fleet's listener in one shard. Accepts and hands over, nothing else; closes while connects are refused.
+//! A door: one listener of one shard, for a fleet in a region. Accepts and hands over, nothing else; closes while connects are refused.
 
 use super::connection::Connection;
 use super::control::{Control, Trouble};
 use super::hub::Hub;
 use super::listen;
 use super::upstream::Upstream;
+use crate::fault::Origin;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::io;
@@ -24,8 +25,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(super) struct Door {
     pub(super) hub: Rc<Hub>,
     pub(super) upstream: Rc<Upstream>,
-    pub(super) fleet: u16,
-    /// Its number over all shards and fleets.
+    pub(super) origin: Origin,
+    /// Its number over all shards and origins.
     pub(super) number: usize,
     pub(super) addr: SocketAddr,
     pub(super) backlog: u32,
@@ -40,7 +41,7 @@ impl Door {
         let mut listener = TcpListener::from_std(listener).ok();
         while !self.hub.is_closed() {
             let generation = self.hub.generation();
-            if self.hub.active().refusing(self.fleet).next().is_some() {
+            if self.hub.active().refusing(self.origin).next().is_some() {
                 listener = None;
                 self.hub.control.door_at(self.number, generation);
                 self.unless_changed(generation, std::future::pending::<()>()).await;
@@ -78,9 +79,9 @@ impl Door {
         // It fails only where the client has gone already, which its own task will find out.
         let _ = client.set_nodelay(true);
         let guest = Guest::new(self.connections.clone(), self.hub.clone());
-        let (hub, upstream, fleet) = (self.hub.clone(), self.upstream.clone(), self.fleet);
+        let (hub, upstream, origin) = (self.hub.clone(), self.upstream.clone(), self.origin);
         tokio::task::spawn_local(async move {
-            Connection::serve(client, hub, upstream, fleet).await;
+            Connection::serve(client, hub, upstream, origin).await;
             drop(guest);
         });
     }

@@ -15,7 +15,7 @@ use super::http::{BadRequest, MAX_HEAD, RequestHead, head_ends, request_head};
 use super::hub::{Hub, Registration};
 use super::io::{Wire, poll_drain, poll_read, with_buffer};
 use super::upstream::{DialError, Upstream};
-use crate::fault::{Active, Fate, Request, Strike};
+use crate::fault::{Active, Fate, Origin, Request, Strike};
 use crate::policy::hint::Said;
 use crate::time::Span;
 use std::convert::Infallible;
@@ -59,7 +59,7 @@ pub(super) struct Connection {
     hub: Rc<Hub>,
     _place: Registration,
     upstream: Rc<Upstream>,
-    fleet: u16,
+    origin: Origin,
     number: u32,
     requests: u64,
     pub(super) client: TcpStream,
@@ -77,15 +77,15 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Serves a client until its connection ends. To be spawned as a task of its own.
-    pub(super) async fn serve(client: TcpStream, hub: Rc<Hub>, upstream: Rc<Upstream>, fleet: u16) {
-        let number = hub.control.numbers[usize::from(fleet)].fetch_add(1, Ordering::Relaxed);
+    pub(super) async fn serve(client: TcpStream, hub: Rc<Hub>, upstream: Rc<Upstream>, origin: Origin) {
+        let number = hub.control.numbers[usize::from(origin.fleet)].fetch_add(1, Ordering::Relaxed);
         let place = hub.register().await;
         let (seen, generation) = (hub.active(), hub.generation());
         let connection = Self {
             hub,
             _place: place,
             upstream,
-            fleet,
+            origin,
             number,
             requests: 0,
             client,
@@ -169,8 +169,8 @@ impl Connection {
     /// Carries out the fate of a request.
     async fn request(&mut self, head: RequestHead) -> Flow<()> {
         let request = match head.ours {
-            Some((key, attempt)) => Request::ours(self.fleet, key, attempt),
-            None => Request::foreign(self.fleet, self.number, self.requests),
+            Some((key, attempt)) => Request::ours(self.origin, key, attempt),
+            None => Request::foreign(self.origin, self.number, self.requests),
         };
         self.requests += 1;
         // What is installed counts from this moment, even if the shard has not woken up to it yet.
@@ -351,7 +351,7 @@ impl Connection {
         }
         let before = std::mem::replace(&mut self.seen, self.hub.active());
         self.generation = self.hub.generation();
-        let Some((step, strike)) = self.seen.onset(&before, self.fleet, self.request.as_ref()) else { return Ok(()) };
+        let Some((step, strike)) = self.seen.onset(&before, self.origin, self.request.as_ref()) else { return Ok(()) };
         self.hub.control.touch(step);
         match strike {
             Strike::Reset => Err(End::Reset),

@@ -23,7 +23,7 @@ pub(super) struct Control {
     /// The number of what is installed: one load tells a connection whether it is up to date.
     pub(super) generation: AtomicU64,
     touched: Vec<AtomicU64>,
-    /// By door (shard and fleet): the snapshot that it has carried out.
+    /// By door (shard and origin): the snapshot that it has carried out.
     doors: Vec<AtomicU64>,
     door_moved: Notify,
     /// By fleet: the number of its next connection.
@@ -58,16 +58,16 @@ pub(super) struct Trouble {
 }
 
 impl Control {
-    pub(super) fn new(clock: Arc<dyn Clock>, nothing: Active, steps: usize, fleets: usize, shards: usize) -> Self {
+    pub(super) fn new(clock: Arc<dyn Clock>, nothing: Active, steps: usize, origins: usize, shards: usize) -> Self {
         let counters = |n: usize, value: u64| (0..n).map(|_| AtomicU64::new(value)).collect();
         Self {
             clock,
             installed: watch::Sender::new(Installed { generation: 0, active: nothing }),
             generation: AtomicU64::new(0),
             touched: counters(steps, 0),
-            doors: counters(fleets * shards, NOT_KEPT),
+            doors: counters(origins * shards, NOT_KEPT),
             door_moved: Notify::new(),
-            numbers: (0..fleets).map(|_| AtomicU32::new(0)).collect(),
+            numbers: (0..origins).map(|_| AtomicU32::new(0)).collect(),
             live: AtomicUsize::new(0),
             connects: (AtomicU64::new(0), AtomicU64::new(u64::MAX)),
             trouble: Trouble::default(),

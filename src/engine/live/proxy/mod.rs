@@ -2,7 +2,7 @@
 //!
 //! Owns the sockets and carries out what [`crate::fault`] decides; leaves to others when which fault acts (the engine
 //! calls [`Proxy::apply`]) and what harm that is (`fault`). It relays HTTP/1.1 byte for byte and understands only where
-//! a message ends. One port per fleet, so that a fault's scope needs no header; on it one listener per shard
+//! a message ends. One port per fleet and region, so that a fault's scope needs no header; on it one listener per shard
 //! (SO_REUSEPORT), so that a client and its proxy connection mostly share nothing with other threads.
 //!
 //! Nothing here blocks on a connection: a snapshot is swapped atomically, every new request is judged by it from that
@@ -28,7 +28,7 @@ pub use answer::UNREACHABLE;
 pub use upstream::{Resolve, Upstream};
 
 use super::clock::Clock;
-use crate::fault::{Active, Timeline};
+use crate::fault::{Active, Origin, Timeline};
 use crate::metrics::Connects;
 use accept::Door;
 use control::Control;
@@ -51,8 +51,8 @@ pub enum ProxyError {
 pub struct ProxySetup {
     /// The faults of the run. None of them acts until [`Proxy::apply`] says so.
     pub timeline: Timeline,
-    /// How many fleets: each gets a port of its own.
-    pub fleets: u16,
+    /// Where traffic comes from, in order: each gets a port of its own.
+    pub origins: Vec<Origin>,
     /// How many shards will call [`Proxy::serve`].
     pub shards: usize,
     /// Where requests go.
@@ -66,36 +66,41 @@ pub struct Proxy {
     control: Arc<Control>,
     nothing: Active,
     upstream: Upstream,
+    origins: Vec<Origin>,
+    /// By origin.
     ports: Vec<listen::Port>,
     backlog: u32,
     backlog_notice: Option<String>,
-    /// By shard and fleet: listeners that wait for their shard to serve.
+    /// By shard and origin: listeners that wait for their shard to serve.
     waiting: Mutex<Vec<Vec<TcpListener>>>,
 }
 
 impl Proxy {
-    /// Reserves a loopback port for each fleet and opens its listeners. Clients may connect from here on; they are
+    /// Reserves a loopback port for each origin and opens its listeners. Clients may connect from here on; they are
     /// served once their shard is.
     ///
     /// # Errors
     /// When the kernel gives no socket.
     pub fn bind(setup: ProxySetup) -> Result<Self, ProxyError> {
-        let ProxySetup { timeline, fleets, shards, upstream, clock } = setup;
+        let ProxySetup { timeline, origins, shards, upstream, clock } = setup;
         let (backlog, backlog_notice) = listen::backlog();
-        let ports: Vec<_> = (0..fleets).map(|_| listen::Port::reserve()).collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
+        let ports: Vec<_> =
+            origins.iter().map(|_| listen::Port::reserve()).collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
         let listeners = || ports.iter().map(|port| listen::open(port.addr, backlog)).collect::<Result<_, _>>();
         let waiting: Vec<_> = (0..shards).map(|_| listeners()).collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
         let nothing = timeline.nothing();
         let control = Control::new(clock, nothing.clone(), timeline.steps().len(), ports.len(), shards);
-        Ok(Self { control: Arc::new(control), nothing, upstream, ports, backlog, backlog_notice, waiting: Mutex::new(waiting) })
+        let (control, waiting) = (Arc::new(control), Mutex::new(waiting));
+        Ok(Self { control, nothing, upstream, origins, ports, backlog, backlog_notice, waiting })
     }
 
-    /// Where the clients of a fleet connect.
+    /// Where the clients of a fleet, in a region, connect.
     ///
     /// # Panics
-    /// For a fleet that the proxy was not bound for.
-    pub fn addr(&self, fleet: u16) -> SocketAddr {
-        self.ports[usize::from(fleet)].addr
+    /// For an origin that the proxy was not bound for.
+    pub fn addr(&self, origin: impl Into<Origin>) -> SocketAddr {
+        let place = self.origins.binary_search(&origin.into()).expect("the proxy was bound for it");
+        self.ports[place].addr
     }
 
     /// Serves one shard's listeners and connections, until it is dropped; that closes them all. To run inside a
@@ -137,11 +142,11 @@ impl Proxy {
         self.control.touched(step)
     }
 
-    /// Counts a connect that the kernel refused to a client of this fleet. The proxy cannot see those itself, since
+    /// Counts a connect that the kernel refused to a client there. The proxy cannot see those itself, since
     /// its listener is closed; whoever dials it tells.
-    pub fn refused(&self, fleet: u16) {
+    pub fn refused(&self, origin: impl Into<Origin>) {
         let installed = self.control.installed.borrow();
-        installed.active.refusing(fleet).for_each(|step| self.control.touch(step));
+        installed.active.refusing(origin).for_each(|step| self.control.touch(step));
     }
 
     /// How many clients are connected.
@@ -149,7 +154,7 @@ impl Proxy {
         self.control.live.load(Ordering::Relaxed)
     }
 
-    /// How many connects may wait to be accepted, at each shard's listener of a fleet; and what to say where the
+    /// How many connects may wait to be accepted, at each listener; and what to say where the
     /// machine grants less than we asked for.
     pub fn backlog(&self) -> (u32, Option<&str>) {
         (self.backlog, self.backlog_notice.as_deref())
@@ -181,15 +186,15 @@ impl Proxy {
             waiting.get_mut(shard).map(std::mem::take).unwrap_or_default()
         };
         let upstream = Rc::new(self.upstream.clone());
-        for (fleet, listener) in (0u16..).zip(listeners) {
-            let number = shard * self.ports.len() + usize::from(fleet);
+        for (place, (&origin, listener)) in self.origins.iter().zip(listeners).enumerate() {
+            let number = shard * self.ports.len() + place;
             self.control.door_at(number, 0);
             let door = Door {
                 hub: hub.clone(),
                 upstream: upstream.clone(),
-                fleet,
+                origin,
                 number,
-                addr: self.addr(fleet),
+                addr: self.ports[place].addr,
                 backlog: self.backlog,
                 connections: Rc::default(),
             };

@@ -13,7 +13,7 @@ use crate::engine::live::stop::Checks;
 use crate::engine::live::target::TargetProcess;
 use crate::engine::live::tls;
 use crate::engine::live::transport::Requests;
-use crate::engine::shared::{WINDOW, shared_state};
+use crate::engine::shared::{WINDOW, origins, shared_state};
 use crate::fault::{Phase, Timeline};
 use crate::fleet::Connections;
 use crate::load::Load;
@@ -52,8 +52,8 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         }
     };
     let timeline = Timeline::new(plan.timeline.clone(), plan.seed);
-    let fleets = u16::try_from(plan.fleets.len()).expect("a plan has fewer fleets than that");
-    let setup_of_proxy = ProxySetup { timeline: timeline.clone(), fleets, shards, upstream, clock: clock.clone() };
+    let origins = origins(&plan);
+    let setup_of_proxy = ProxySetup { timeline: timeline.clone(), origins, shards, upstream, clock: clock.clone() };
     let proxy = Arc::new(Proxy::bind(setup_of_proxy)?);
     let note = note_backlog(&proxy, &plan, &mut warnings);
     let phases = timeline.phases(plan.length);
@@ -134,8 +134,8 @@ fn aim(plan: &Plan, allowed: &Allowed, clock: &Arc<LiveClock>) -> Result<Aim, Ru
 fn fit(plan: &Plan, shards: usize) -> Result<Vec<String>, RunError> {
     let connections = |fleet: &Fleet| u64::from(fleet.config.clients) * u64::from(fleet.connections_each());
     let clients = plan.fleets.iter().map(connections).sum();
-    // The proxy listens for each fleet and shard, and holds each fleet's port.
-    let listeners = plan.fleets.len() * (shards + 1);
+    // The proxy listens for each origin and shard, and holds each origin's port.
+    let listeners = origins(plan).len() * (shards + 1);
     limits::check(clients, listeners as u64, limits::raise())?;
     let per_attempt = plan.fleets.iter().filter(|fleet| fleet.config.connections == Connections::PerAttempt);
     let churn = per_attempt.map(|fleet| first_attempts_per_second(&fleet.config.load, fleet.config.clients)).sum();
@@ -152,7 +152,10 @@ fn first_attempts_per_second(load: &Load, clients: u32) -> f64 {
         Load::Poisson(shape) => of(shape.rate, shape.each),
         Load::Ramp(shape) => shape.from.get().max(shape.to.get()),
         Load::Spike(shape) => shape.rate.get().max(shape.peak.get()),
-        Load::Closed(_) | Load::Trigger(_) => 0.0,
+        Load::DayCurve(curve) => curve.peak().get(),
+        Load::Foreground(shape) => shape.operations_per_second(f64::from(clients)),
+        Load::Schedule(schedule) => f64::from(clients) / schedule.every.as_secs_f64(),
+        Load::Closed(_) | Load::Trigger(_) | Load::OnReconnect(_) => 0.0,
     }
 }
 

@@ -13,9 +13,9 @@ mod wakeups;
 use super::clock::{Clock, LiveClock};
 use super::proxy::Proxy;
 use super::timer::Timer;
-use super::transport::{FleetWires, Requests, Transport, WireCounts};
+use super::transport::{Door, FleetWires, Requests, Transport, WireCounts};
 use crate::engine::shared::{WINDOW, fleet_number, machines};
-use crate::fault::Phase;
+use crate::fault::{Origin, Phase};
 use crate::fleet::Shared;
 use crate::metrics::{Recorder, Slice, Totals};
 use crate::plan::{Fleet, Plan};
@@ -186,13 +186,17 @@ fn driver(setup: &ShardSetup, wire: Transport, messages: mpsc::UnboundedSender<M
 
 fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
     let fleets = setup.plan.fleets.iter().enumerate().map(|(number, fleet)| {
-        let (number, proxy) = (fleet_number(number), setup.proxy.clone());
+        let number = fleet_number(number);
+        let door = |region| {
+            let (origin, proxy) = (Origin { fleet: number, region }, setup.proxy.clone());
+            Door { addr: setup.proxy.addr(origin), on_refused: Box::new(move || proxy.refused(origin)) }
+        };
         FleetWires {
             fleet: number,
             numbers: connections_of(fleet, setup.index, setup.shards),
-            addr: setup.proxy.addr(number),
+            doors: (0..fleet.config.regions.count()).map(door).collect(),
+            region_of: Box::new(fleet.region_of()),
             connections: fleet.config.connections,
-            on_refused: Box::new(move || proxy.refused(number)),
         }
     });
     fleets.collect()

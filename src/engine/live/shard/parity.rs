@@ -322,6 +322,42 @@ length: 3s",
     );
 }
 
+/// Devices: regions, poor links, rich outboxes, and every way to come.
+#[test]
+fn regions_poor_links_and_the_ways_that_devices_come() {
+    check(
+        "target: { service: { servers: 4, service_time: 10ms } }
+network: { latency: 2ms, connect: 5ms }
+policies: { p: { attempts: unlimited, timeout: 400ms, backoff: { exponential: { base: 50ms, cap: 1s, jitter: full } } } }
+fleets:
+  app:
+    clients: 40
+    policy: p
+    load: { day_curve: { points: [{ at: 0s, rate: 20/s }, { at: 2s, rate: 60/s }] } }
+    regions: { eu: 40%, us: 60% }
+    link: { latency: { uniform: { from: 5ms, to: 60ms } }, loss: 10%, share: 50% }
+  people:
+    clients: 20
+    policy: p
+    load: { foreground: { each: 0.3/s, operations: 3, within: 500ms, first: { at: 200ms, spread: 1s } } }
+    connections: per_attempt
+    regions: { us: 50%, eu: 50% }
+    link: { latency: 20ms }
+    operations: { look: { share: 60%, priority: critical }, sync: { share: 40%, replaces: key, keys: 2 } }
+    outbox: 4
+    when_full: evict
+    drain_rate: 8/s
+    defer: { after: 2, probe_every: 150ms }
+  back: { clients: 20, policy: p, load: { on_reconnect: { after: cut, spread: 300ms } }, regions: { eu: 50%, us: 50% } }
+  timed: { clients: 10, policy: p, load: { schedule: { every: 700ms, spread: 100ms } } }
+timeline:
+  - { at: 1s, for: 700ms, name: cut, fault: { refuse: {} }, fleets: [app, people, back], regions: [eu] }
+  - { at: 2200ms, for: 400ms, name: rst, fault: { reset: {} }, regions: [us] }
+length: 3s",
+        "success connect reset timeout retry superseded refused",
+    );
+}
+
 /// The comparison must be able to fail: a grain, a moment of the end or a seed that differs shows.
 #[test]
 fn what_differs_is_seen() {

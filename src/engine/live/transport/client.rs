@@ -2,29 +2,27 @@
 
 use super::line::Line;
 use super::response::{self, Answer};
-use super::{Broken, Completion, Completions, Requests, WireCounts};
+use super::{Broken, Completion, Completions, Door, Requests, WireCounts};
 use crate::engine::live::clock::Clock;
 use crate::fleet::{Connections, Send};
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// What the connections of one fleet share.
+/// What the connections of one fleet in one region share.
 pub struct Wire {
     pub fleet: u16,
-    pub addr: SocketAddr,
+    pub door: Door,
     pub connections: Connections,
     pub requests: Arc<Requests>,
     pub clock: Arc<dyn Clock>,
     pub completions: Rc<Completions>,
     pub counts: Rc<Cell<WireCounts>>,
-    pub on_refused: Box<dyn Fn()>,
 }
 
 /// What a connection's task is asked to do.
@@ -184,6 +182,9 @@ async fn until_cancelled<F: Future>(slot: &Slot, work: F) -> Option<F::Output> {
 /// One attempt, connecting where there is no connection.
 async fn attempt(wire: &Wire, line: &mut Option<Line>, send: &Send) -> Answer {
     let sent = wire.clock.now();
+    if !send.delay.is_zero() {
+        tokio::time::sleep(send.delay.to_std()).await;
+    }
     if let Some(open) = line
         && !open.usable().await
     {
@@ -204,9 +205,9 @@ async fn attempt(wire: &Wire, line: &mut Option<Line>, send: &Send) -> Answer {
 
 impl Wire {
     async fn connect(&self) -> io::Result<Line> {
-        let opened = Line::open(self.addr).await;
+        let opened = Line::open(self.door.addr).await;
         if opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
-            (self.on_refused)();
+            (self.door.on_refused)();
         }
         match opened.as_ref().err().and_then(Errno::from_io_error) {
             Some(Errno::ADDRNOTAVAIL) => self.count(|counts| counts.out_of_ports += 1),

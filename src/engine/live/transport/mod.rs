@@ -32,10 +32,18 @@ pub struct FleetWires {
     pub fleet: u16,
     /// The connections of this shard, by their numbers over all shards.
     pub numbers: Range<u32>,
-    /// Where they connect: the fleet's listener at the proxy.
-    pub addr: SocketAddr,
+    /// Where they connect, by region: the listeners of the fleet at the proxy.
+    pub doors: Vec<Door>,
+    /// By connection, its region.
+    pub region_of: Box<dyn Fn(u32) -> u16>,
     /// How long a connection lives.
     pub connections: Connections,
+}
+
+/// Where clients connect.
+pub struct Door {
+    /// The proxy's listener.
+    pub addr: SocketAddr,
     /// Told of each connect that the kernel refused: the proxy's listener is closed then, and cannot count it.
     pub on_refused: Box<dyn Fn()>,
 }
@@ -83,19 +91,24 @@ impl Transport {
         let completions = Rc::new(Completions::default());
         let counts = Rc::new(Cell::new(WireCounts::default()));
         let wires = fleets.into_iter().map(|fleet| {
-            let wire = Rc::new(Wire {
-                fleet: fleet.fleet,
-                addr: fleet.addr,
-                connections: fleet.connections,
+            let FleetWires { fleet, numbers, doors, region_of, connections } = fleet;
+            let wire = |door: Door| Wire {
+                fleet,
+                door,
+                connections,
                 requests: requests.clone(),
                 clock: clock.clone(),
                 completions: completions.clone(),
                 counts: counts.clone(),
-                on_refused: fleet.on_refused,
-            });
-            let slots: Vec<Rc<Slot>> = fleet.numbers.clone().map(|number| Rc::new(Slot::new(number))).collect();
-            let tasks = slots.iter().map(|slot| tokio::task::spawn_local(client::run(wire.clone(), slot.clone()))).collect();
-            Wires { first: fleet.numbers.start, slots, tasks }
+            };
+            let by_region: Vec<Rc<Wire>> = doors.into_iter().map(|door| Rc::new(wire(door))).collect();
+            let slots: Vec<Rc<Slot>> = numbers.clone().map(|number| Rc::new(Slot::new(number))).collect();
+            let start = |(number, slot): (u32, &Rc<Slot>)| {
+                let wire = by_region[usize::from(region_of(number))].clone();
+                tokio::task::spawn_local(client::run(wire, slot.clone()))
+            };
+            let tasks = numbers.clone().zip(&slots).map(start).collect();
+            Wires { first: numbers.start, slots, tasks }
         });
         Self { fleets: wires.collect(), completions: completions.clone(), counts, serial: Cell::new(0) }
     }

@@ -46,7 +46,7 @@ pub enum HeaderError {
 /// of when the run began, so that a target that remembers keys takes no run for the one before it; a dash; and 32 that also
 /// key the dice of proxy and built-in target); `X-Stormwake-Attempt` (1 for the first attempt);
 /// `X-Stormwake-Enqueued-At` (when the operation was enqueued, in milliseconds since 1970 UTC, so that a service with
-/// another clock can judge its age); `X-Stormwake-Fleet`; and `Priority` where the fleet has one.
+/// another clock can judge its age); `X-Stormwake-Fleet`; and `Priority` where the fleet or the operation has one.
 pub struct Requests {
     /// By fleet, then by route.
     templates: Vec<Vec<Template>>,
@@ -109,6 +109,9 @@ impl Requests {
         headers.insert(IDEMPOTENCY_KEY, idempotency_key(start, send.idempotency_key));
         headers.insert(ATTEMPT, HeaderValue::from(send.attempt));
         headers.insert(ENQUEUED_AT, HeaderValue::from(enqueued));
+        if let Some(priority) = send.priority {
+            headers.insert(PRIORITY, HeaderValue::from_static(priority.header()));
+        }
         request
     }
 }

@@ -96,6 +96,12 @@ pub fn plan(success: Success, connections: Connections) -> Plan {
         outbox: 10,
         priority: Some("u=1".into()),
         idempotency_key: crate::fleet::IdempotencyKey::Enqueue,
+        regions: crate::fleet::Regions::default(),
+        link: None,
+        when_full: crate::fleet::WhenFull::Refuse,
+        operations: crate::fleet::Operations::default(),
+        drain_rate: None,
+        defer: None,
     };
     let policy = Policy::new(Attempts::Limited(1), Span::from_secs(1));
     Plan {
@@ -143,6 +149,8 @@ fn attempt(connection: u32, attempt: u32) -> Send {
         timeout_at: Timestamp::NEVER,
         idempotency_key: 0xabc,
         enqueued_at: Timestamp(5_000_000),
+        priority: None,
+        delay: Span::ZERO,
     }
 }
 
@@ -151,7 +159,13 @@ fn transport(addr: SocketAddr, success: Success, connections: Connections) -> Tr
     requests.start_at(1_000);
     let clock: Arc<dyn Clock> = LiveClock::starting_now();
     Transport::new(
-        vec![FleetWires { fleet: 0, numbers: 0..4, addr, connections, on_refused: Box::new(|| {}) }],
+        vec![FleetWires {
+            fleet: 0,
+            numbers: 0..4,
+            doors: vec![Door { addr, on_refused: Box::new(|| {}) }],
+            region_of: Box::new(|_| 0),
+            connections,
+        }],
         &requests,
         &clock,
     )
@@ -319,6 +333,26 @@ fn a_cancelled_attempt_closes_its_connection_and_is_not_heard_of_again() {
             assert!(transport.next().is_none());
         });
     }
+}
+
+/// A poor link: the attempt is held that long, its time counts from the send, and what is given up meanwhile is never sent.
+#[test]
+fn what_a_link_holds_is_late_and_can_still_be_given_up() {
+    local(|| async {
+        let (addr, seen) = peer(Peer::Answers(OK)).await;
+        let within = Success { within: Some(Span::from_millis(40)), ..any_2xx() };
+        let transport = transport(addr, within, Connections::KeepAlive);
+        transport.send(attempt(2, 1));
+        assert_eq!(completion(&transport).await.outcome, AttemptOutcome::Success);
+        transport.send(Send { delay: Span::from_millis(40), ..attempt(2, 2) });
+        assert_eq!(completion(&transport).await.outcome, AttemptOutcome::Unexpected, "an answer after its time");
+        transport.send(Send { delay: Span::from_secs(3600), ..attempt(2, 3) });
+        tokio::task::yield_now().await;
+        transport.cancel(0, 2);
+        transport.send(attempt(2, 4));
+        assert_eq!(completion(&transport).await.outcome, AttemptOutcome::Success);
+        assert_eq!(seen.requests.borrow().len(), 3, "the third was never sent");
+    });
 }
 
 #[test]

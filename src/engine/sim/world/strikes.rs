@@ -1,9 +1,9 @@
 //! What a change of the timeline does to what is there: faults that begin strike it, faults that end let it go.
 
-use super::{Step, World};
+use super::{Link, Step, World};
 use crate::engine::sim::flight::{FlightId, Hold, NONE, Stage};
 use crate::engine::sim::queue::Queue;
-use crate::fault::{Active, Strike};
+use crate::fault::{Active, Origin, Strike};
 use crate::time::Timestamp;
 
 impl<Q: Queue<Step> + Default> World<Q> {
@@ -21,16 +21,21 @@ impl<Q: Queue<Step> + Default> World<Q> {
 
     fn strike(&mut self, id: FlightId, before: &Active, now: Timestamp) {
         let flight = self.flight(id);
-        let (fleet, in_flight) = (flight.fleet, flight.in_flight());
+        let (origin, in_flight) = (flight.origin(), flight.in_flight());
         let stage = flight.stage;
-        if stage == Stage::Connecting {
+        let is_open = match stage {
+            Stage::Connecting => false,
+            Stage::OnLink => self.link(id).is_some_and(|link| link.connected),
+            _ => true,
+        };
+        if !is_open {
             return;
         }
-        let Some((step, strike)) = self.active.onset(before, fleet, in_flight.as_ref()) else { return };
+        let Some((step, strike)) = self.active.onset(before, origin, in_flight.as_ref()) else { return };
         self.touched[step] += 1;
         match strike {
-            // Its answer has left; only the connection dies.
-            Strike::Reset if stage == Stage::ToClient => {
+            // Its answer has left, or itself has not; only the connection dies.
+            Strike::Reset if matches!(stage, Stage::ToClient | Stage::OnLink) => {
                 if let Some(link) = self.link(id) {
                     (link.connected, link.upstream) = (false, false);
                 }
@@ -52,10 +57,14 @@ impl<Q: Queue<Step> + Default> World<Q> {
     fn strike_idle(&mut self, before: &Active) {
         for (number, fleet) in self.fleets.iter_mut().enumerate() {
             let number = u16::try_from(number).expect("a plan has fewer fleets than that");
-            let Some((step, Strike::Reset)) = self.active.onset(before, number, None) else { continue };
-            for link in fleet.links.iter_mut().filter(|link| link.connected && link.flight == NONE) {
-                (link.connected, link.upstream) = (false, false);
-                self.touched[step] += 1;
+            for region in 0..fleet.regions {
+                let origin = Origin { fleet: number, region };
+                let Some((step, Strike::Reset)) = self.active.onset(before, origin, None) else { continue };
+                let idle = |link: &&mut Link| link.region == region && link.connected && link.flight == NONE;
+                for link in fleet.links.iter_mut().filter(idle) {
+                    (link.connected, link.upstream) = (false, false);
+                    self.touched[step] += 1;
+                }
             }
         }
     }

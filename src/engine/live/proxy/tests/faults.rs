@@ -1,7 +1,7 @@
 //! Each fault on new, idle and busy connections, and what is left of it when it has ended.
 
 use super::*;
-use crate::fault::{Request, Step};
+use crate::fault::{Origin, Request, Step};
 use crate::time::Span;
 
 #[test]
@@ -232,6 +232,27 @@ fn rate_limit_refuses_what_is_too_much_with_a_hint() {
 }
 
 #[test]
+fn a_fault_for_one_region_leaves_the_other_alone() {
+    run(async || {
+        let target = Target::start().await;
+        let [eu, us] = [Origin { fleet: 0, region: 0 }, Origin { fleet: 0, region: 1 }];
+        let step = Step { regions: Some(vec![us]), ..step("out", 1, 2, fault("refuse")) };
+        let bed = Bed::of(Timeline::new(vec![step], 7), vec![eu, us], target.upstream());
+        let mut spared = Client(TcpStream::connect(bed.proxy.addr(eu)).await.expect("it listens"));
+        let mut struck = Client(TcpStream::connect(bed.proxy.addr(us)).await.expect("it listens"));
+        assert_eq!((spared.get("/").await, struck.get("/").await), ("200 /".into(), "200 /".into()));
+        bed.on(0);
+        assert!(bed.proxy.settled(SOON).await);
+        assert!(struck.is_reset().await);
+        assert!(TcpStream::connect(bed.proxy.addr(us)).await.is_err());
+        assert_eq!(spared.get("/").await, "200 /");
+        bed.proxy.refused(eu);
+        bed.proxy.refused(us);
+        assert_eq!(bed.proxy.touched(0), 2, "the connection, and the connect that was told of");
+    });
+}
+
+#[test]
 fn a_fault_for_one_fleet_leaves_the_other_alone() {
     run(async || {
         let target = Target::start().await;
@@ -263,7 +284,7 @@ fn a_shard_that_nobody_serves_any_more_closes_everything() {
         let target = Target::start().await;
         let setup = ProxySetup {
             timeline: Timeline::new(vec![], 7),
-            fleets: 1,
+            origins: vec![0.into()],
             shards: 1,
             upstream: target.upstream(),
             clock: LiveClock::starting_now(),

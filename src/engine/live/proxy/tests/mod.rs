@@ -8,6 +8,7 @@ mod scale;
 
 use super::*;
 use crate::engine::live::clock::LiveClock;
+use crate::fault::Origin;
 use crate::fault::timeline::tests::{at, fault, step};
 use crate::time::Timestamp;
 use std::cell::{Cell, RefCell};
@@ -52,8 +53,12 @@ impl Bed {
     }
 
     fn with(timeline: Timeline, fleets: u16, upstream: Upstream) -> Self {
+        Self::of(timeline, (0..fleets).map(Origin::from).collect(), upstream)
+    }
+
+    fn of(timeline: Timeline, origins: Vec<Origin>, upstream: Upstream) -> Self {
         let clock = LiveClock::starting_now();
-        let setup = ProxySetup { timeline: timeline.clone(), fleets, shards: 1, upstream, clock: clock.clone() };
+        let setup = ProxySetup { timeline: timeline.clone(), origins, shards: 1, upstream, clock: clock.clone() };
         let proxy = Arc::new(Proxy::bind(setup).expect("ports"));
         tokio::task::spawn_local(proxy.clone().serve(0));
         Self { proxy, timeline, clock }

@@ -75,7 +75,8 @@ fn two_shards_on_two_threads_close_and_open_one_port() {
         let target = Target::start().await;
         let timeline = Timeline::new(vec![step("refuse", 1, 2, fault("refuse"))], 7);
         let clock = LiveClock::starting_now();
-        let setup = ProxySetup { timeline: timeline.clone(), fleets: 1, shards: 2, upstream: target.upstream(), clock };
+        let setup =
+            ProxySetup { timeline: timeline.clone(), origins: vec![0.into()], shards: 2, upstream: target.upstream(), clock };
         let proxy = Arc::new(Proxy::bind(setup).expect("ports"));
         let threads: Vec<_> = (0..2).map(|shard| serving(proxy.clone(), shard, stop.subscribe())).collect();
         for _ in 0..3 {
