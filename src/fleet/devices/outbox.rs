@@ -122,7 +122,7 @@ impl Devices {
     }
 
     /// An operation that waits, wherever it does, leaves.
-    fn leave(&mut self, slot: u32, outcome: OperationOutcome, now: Timestamp, out: &mut Output) {
+    pub(super) fn leave(&mut self, slot: u32, outcome: OperationOutcome, now: Timestamp, out: &mut Output) {
         if self.held.get(slot).place == Place::Ready {
             self.stand_back(slot);
         }

@@ -20,6 +20,7 @@ const MAX_ORIGINS: usize = 1_024;
 pub(super) fn check(raw: &RawPlan, length: Option<Span>, cx: &mut Context) -> Vec<Fleet> {
     let mut used = BTreeSet::new();
     used.extend(super::compare::named(raw));
+    used.extend(super::actions::named(raw));
     let fleets = read_fleets(raw, length, &mut used, cx);
     let Some(policies) = &raw.policies.0 else { return fleets };
     for entry in &policies.0 {
@@ -29,7 +30,7 @@ pub(super) fn check(raw: &RawPlan, length: Option<Span>, cx: &mut Context) -> Ve
         }
         if !used.contains(entry.name.as_str()) {
             let message = format!("no fleet uses the policy `{}`", short(&entry.name));
-            cx.warn(entry.place, message, "name it in a fleet or in `compare`, or remove it");
+            cx.warn(entry.place, message, "name it in a fleet, an action or in `compare`, or remove it");
         }
     }
     fleets
@@ -81,7 +82,8 @@ fn named_by_node<'a>(fleet: &str, raw: &'a RawPlan, cx: &Context) -> Option<&'a 
     raw.policies.0.as_ref()?.0.iter().map(|entry| entry.name.as_str()).find(|known| known == name)
 }
 
-fn resolve(fleet: &str, policy: &At<PolicyRef>, raw: &RawPlan, cx: &mut Context) -> Option<(String, Policy)> {
+/// The policy that is named, or spelled out in the fleet, and its name.
+pub(super) fn resolve(fleet: &str, policy: &At<PolicyRef>, raw: &RawPlan, cx: &mut Context) -> Option<(String, Policy)> {
     match &policy.value {
         PolicyRef::Inline(inline) => {
             policy::check(inline, &["fleets", fleet, "policy"], cx);
