@@ -3,6 +3,7 @@
 mod compare;
 mod devices;
 mod fleets;
+mod guards;
 mod judge;
 mod loads;
 mod names;
