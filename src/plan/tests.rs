@@ -203,7 +203,7 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("hang: {}", "status: { code: 503, hint: ¶http_date }", "there is none"),
     ("timeout: 1s", "timeout: 1s, retry_after: { honor: { reads: ¶[] } }", "`reads` is empty"),
     ("timeout: 1s", "timeout: 1s, retry_after: { honor: { spread: { factor: ¶[2, 1] } } }", "the lesser first"),
-    ("timeout: 1s", "timeout: 1s, breaker: { failures: 5, ¶calls: 9, tier: fleet }", "`calls` goes with"),
+    ("timeout: 1s", "timeout: 1s, breaker: { failures: 5, calls: ¶9, tier: fleet }", "`calls` goes with"),
     ("timeout: 1s", "timeout: 1s, throttle: { sre: { k: ¶0.5, tier: fleet } }", "`k` is 0.5"),
     ("timeout: 1s", "timeout: 1s, budget: { ratio: 10%, tier: ¶operation }", "no ratio"),
     ("hang: {}", "blackhole: { share: ¶0% }", "strikes nothing"),
