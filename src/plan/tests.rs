@@ -147,10 +147,10 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("timeout: 1s", "timeout: 1s, backoff: { exponential: { base: 2s, cap: ¶1s } }", "shorter than the base"),
     ("timeout: 1s", "timeout: 1s, backoff: { exponential: { base: ¶0 } }", "never grows"),
     ("timeout: 1s", "timeout: 1s, backoff: { exponential: { base: 1s, multiplier: ¶0.5 } }", "it must be 1 or more"),
-    ("timeout: 1s", "timeout: 1s, budget: ¶{ ratio: 10% }", "`tier` is missing: expected one of client, fleet"),
+    ("timeout: 1s", "timeout: 1s, budget: ¶{ ratio: 10% }", "`tier` is missing: expected one of"),
     ("timeout: 1s", "timeout: 1s, budget: { ratio: 10%, tier: fleet, window: ¶0 }", "longer than nothing"),
     ("timeout: 1s", "timeout: 1s, budget: { ratio: 10%, tier: fleet, min_per_second: ¶-1 }", "it must be 0 or more"),
-    ("timeout: 1s", "timeout: 1s, budget: ¶{ tier: fleet }", "needs `ratio: 10%`, or `bucket: { deposit: 10%, burst: 5 }`"),
+    ("timeout: 1s", "timeout: 1s, budget: ¶{ tier: fleet }", "a budget needs `ratio: 10%`, `bucket: { deposit: 10%, burst: 5 }`"),
     (
         "timeout: 1s",
         "timeout: 1s, budget: { ratio: 1%, bucket: ¶{ deposit: 10%, burst: 5 }, tier: fleet }",
