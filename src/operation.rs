@@ -225,6 +225,11 @@ impl Operation {
         self.follows(now, outcome, hint, terms)
     }
 
+    /// The only attempt on the wire is given up from outside: the budget hears of it, and nothing follows.
+    pub fn close_only(&self, now: Timestamp, outcome: AttemptOutcome, terms: &Terms) {
+        self.close(now, outcome, self.in_pass > 1 && self.attempts > 1, self.grant, terms);
+    }
+
     /// Tells the budget how an attempt ended that may not be the only one on the wire; what follows,
     /// [`Operation::follows`] says once, for the one that decides.
     pub fn close(&self, now: Timestamp, outcome: AttemptOutcome, retry: bool, cost: u16, terms: &Terms) {

@@ -1,5 +1,6 @@
 //! The command line: one file per command.
 
+pub mod audit;
 pub mod bisect;
 pub mod calibrate;
 pub mod check;
@@ -8,6 +9,7 @@ pub mod exit;
 pub mod finish;
 pub mod init;
 pub mod output;
+pub mod policies;
 pub mod run;
 pub mod schema;
 pub mod simulate;
@@ -39,6 +41,10 @@ enum Command {
     Bisect(bisect::Args),
     /// Derive a model of a target, and of the way to it, from the report of a live run.
     Calibrate(calibrate::Args),
+    /// List the policies of real clients that a plan can name, or spell one out.
+    Policies(policies::Args),
+    /// Count how far apart backoffs carry clients that failed together.
+    Audit(audit::Args),
     /// Print the JSON Schema of plans (or of results).
     Schema(schema::Args),
     /// Write a commented plan to start from.
@@ -64,6 +70,8 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Bisect(args) => bisect::run(args),
         Command::Calibrate(args) => calibrate::run(args),
+        Command::Policies(args) => policies::run(args),
+        Command::Audit(args) => audit::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Init(args) => init::run(args),
         Command::Target(args) => target::run(args),

@@ -12,6 +12,7 @@
 //! Memory: an operation takes 84 bytes while it lives and a client 40; nothing is allocated once both have
 //! reached their peak. What few plans ask for (hedges, parked retries, breakers, priorities, restraint) is kept beside, and only where they do.
 
+mod actions;
 mod hedges;
 mod outbox;
 mod parking;
@@ -29,6 +30,7 @@ use crate::operation::{Attempt, End, Next, Operation};
 use crate::policy::throttle::Admission;
 use crate::policy::{Guards, Hint};
 use crate::time::{Span, Timestamp};
+use actions::{Controls, Ingress};
 use hedges::Hedges;
 use parking::Parking;
 use wires::Wires;
@@ -53,6 +55,7 @@ pub struct Devices {
     /// Where the policy hedges.
     hedges: Option<Hedges>,
     parked: Parking,
+    controls: Controls,
     in_flight: u64,
     deep_retries: u64,
     scheduled: u64,
@@ -70,6 +73,7 @@ impl Devices {
             wires: Wires::new(clients, setup.policy.concurrency()),
             hedges: setup.policy.hedge.as_ref().map(|hedge| Hedges::new(hedge.value.clone())),
             parked: Parking::default(),
+            controls: Controls::new(&setup),
             ranks: outbox::is_ranked(&setup.config).then(Ranks::default),
             restraint: Restraint::new(setup.config.drain_rate, setup.config.defer.clone(), clients),
             rules: Rules::new(setup),
@@ -85,8 +89,9 @@ impl Devices {
     pub fn start(&mut self, now: Timestamp, out: &mut Output) {
         for client in 0..self.clients.len() as u32 {
             self.client(client).next = self.rules.next_start(client, 0, Timestamp::ZERO, None);
-            self.arm(client, now, out);
         }
+        self.plan_actions(now, out);
+        (0..self.clients.len() as u32).for_each(|client| self.arm(client, now, out));
     }
 
     /// A wake-up that was asked for, not before its moment. Whether it was still wanted.
@@ -95,6 +100,8 @@ impl Devices {
             return false;
         }
         match token.0 {
+            // Moved since: another wake-up is for its new moment.
+            Reason::Arrival(client) if self.client(client).next > now => return false,
             Reason::Arrival(client) => {
                 self.client(client).armed = false;
                 self.arrivals(client, now, out);
@@ -111,6 +118,8 @@ impl Devices {
                 self.settle(client, now, out);
             }
             Reason::Parked => self.look_at_parked(now, out),
+            Reason::Action(number) => self.act(number, now, out),
+            Reason::Back(client) => self.back(client, now, out),
             Reason::Flight { slot, serial } => return self.flight_timed_out(slot, serial, now, out),
         }
         true
@@ -122,8 +131,7 @@ impl Devices {
     pub fn foresee_token(&self, token: Token) -> u64 {
         match token.0 {
             Reason::Operation { slot, .. } => self.held.foresee_generation(slot),
-            Reason::Arrival(_) | Reason::Ceiling | Reason::Throttle(_) | Reason::Restraint(_) => 0,
-            Reason::Parked | Reason::Flight { .. } => 0,
+            _ => 0,
         }
     }
 
@@ -132,7 +140,7 @@ impl Devices {
         match token.0 {
             Reason::Arrival(client) | Reason::Throttle(client) | Reason::Restraint(client) => Some(client),
             Reason::Operation { slot, generation } if self.held.is_current(slot, generation) => Some(self.held.foresee(slot)),
-            Reason::Operation { .. } | Reason::Ceiling | Reason::Parked | Reason::Flight { .. } => None,
+            _ => None,
         }
     }
 
@@ -190,8 +198,10 @@ impl Devices {
             backlog: self.held.len(),
             oldest_age: oldest.map_or(Span::ZERO, |(_, entry)| now.since(entry.operation.intended())),
             deep_retries: self.deep_retries,
-            scheduled: self.scheduled,
             late: self.held.in_order().take_while(|(slot, _)| is_late(*slot)).count() as u64,
+            scheduled: self.scheduled,
+            // Only the engine knows.
+            arrived: 0,
         }
     }
 
@@ -207,10 +217,16 @@ impl Devices {
             if intended > now {
                 break;
             }
+            let ingress = self.controls.ingress(self.rules.number_of(client));
+            if self.rules.is_closed() && ingress != Ingress::Open {
+                return;
+            }
             let next = self.rules.next_start(client, number + 1, intended, None);
             let state = self.client(client);
             (state.number, state.next) = (number + 1, next);
-            self.offer(client, number, intended, now, out);
+            if ingress != Ingress::Away {
+                self.offer(client, number, intended, now, out);
+            }
         }
         self.arm(client, now, out);
     }
@@ -232,7 +248,7 @@ impl Devices {
             let by = if is_busy { LateBy::Plan } else { LateBy::Generator };
             out.events.push(Event::LateStart { operation, at: now, late: now.since(intended), by });
             self.turn_away(client, number, intended, now, OperationOutcome::Dropped, out);
-        } else if !self.make_room(client, number, now, out) {
+        } else if self.controls.ingress(operation.client) == Ingress::Paused || !self.make_room(client, number, now, out) {
             self.turn_away(client, number, intended, now, OperationOutcome::Refused, out);
         } else {
             self.client(client).held += 1;
@@ -534,6 +550,9 @@ impl Devices {
 
     /// Whether a client has as many attempts out as it may.
     fn is_full(&mut self, client: u32) -> bool {
+        if self.controls.holds(client) {
+            return true;
+        }
         let out = self.wires.busy(&self.clients, client);
         if self.wires.is_single() {
             return out > 0;

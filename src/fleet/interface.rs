@@ -1,7 +1,7 @@
 //! What a fleet's machine and an engine exchange: plain data. An engine hands in moments and how attempts ended; it
 //! carries out commands, in their order, and keeps no rule of its own.
 
-use super::{FleetAction, FleetConfig, Priority};
+use super::{FleetConfig, Priority, TimedAction};
 use crate::event::{Event, OperationId};
 use crate::pace::Pacer;
 use crate::policy::guards::SharedGuards;
@@ -29,10 +29,10 @@ pub struct Setup {
     pub end: Timestamp,
     /// How often each route is taken, against the others; empty for one route.
     pub route_weights: Vec<f64>,
+    /// What the timeline makes it do, in the order of its moments. The machine asks for its own wake-ups.
+    pub actions: Vec<TimedAction>,
     /// What it shares with other shards.
     pub shared: Shared,
-    /// What is done to it in mid-run, in the order of the plan's timeline.
-    pub actions: Vec<(Timestamp, FleetAction)>,
 }
 
 /// State that shards share.
@@ -42,8 +42,19 @@ pub struct Shared {
     pub budget: Option<Arc<Budget>>,
     /// The fleet's breaker and throttle, where their tier is `fleet`; likewise.
     pub guards: SharedGuards,
+    /// By action, what takes the place of those where it brings another policy.
+    pub after: Vec<Option<SharedAfter>>,
     /// The ceiling on attempts per second.
     pub ceiling: Option<Arc<Pacer>>,
+}
+
+/// What shards share after an action that brings another policy.
+#[derive(Clone, Debug, Default)]
+pub struct SharedAfter {
+    /// The fleet's retry budget, where its tier is `fleet`.
+    pub budget: Option<Arc<Budget>>,
+    /// The fleet's breaker and throttle, where their tier is `fleet`.
+    pub guards: SharedGuards,
 }
 
 /// Names what a wake-up is for. A token whose reason has gone is ignored.
@@ -67,6 +78,10 @@ pub(super) enum Reason {
     Parked,
     /// The time of one of several attempts of an operation is over.
     Flight { slot: u32, serial: u32 },
+    /// The timeline does something to the fleet: by its place among the fleet's actions.
+    Action(u16),
+    /// A client comes back from a restart.
+    Back(u32),
 }
 
 /// What an engine has to do.
@@ -142,4 +157,6 @@ pub struct Gauges {
     pub deep_retries: u64,
     /// Of those that are held, those past their deadline.
     pub late: u64,
+    /// Requests that reached the proxy, since the start of the run. A machine does not know: the engine fills it in.
+    pub arrived: u64,
 }

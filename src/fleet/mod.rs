@@ -22,10 +22,10 @@ mod slab;
 mod storm;
 
 pub use crate::operation::on_grid;
-pub use action::{FleetAction, PauseScope};
+pub use action::{FleetAction, PauseScope, TimedAction};
 pub use config::{Connections, FleetConfig, IdempotencyKey, LateStarts, WhenFull};
 pub use devices::Devices;
-pub use interface::{Command, Gauges, NO_DESTINATION, Output, Send, Setup, Shared, Token};
+pub use interface::{Command, Gauges, NO_DESTINATION, Output, Send, Setup, Shared, SharedAfter, Token};
 pub use kinds::{Operations, Priority};
 pub use link::LinkConfig;
 pub use machine::Machine;

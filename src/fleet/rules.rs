@@ -9,7 +9,7 @@ use super::route::Routes;
 use super::slab::{Entry, Held};
 use crate::config::At;
 use crate::event::{AttemptOutcome, LateBy, OperationId, OperationOutcome};
-use crate::load::{Crowd, Load, Next, Step};
+use crate::load::{Crowd, Load, Next, Step, Stretch};
 use crate::operation::{Attempt, Terms, on_grid};
 use crate::policy::budget::Tier;
 use crate::policy::{Budget, Policy};
@@ -28,6 +28,7 @@ pub(super) struct Rules {
     first_client: u32,
     policy: Policy,
     load: Load,
+    pace: Stretch,
     crowd: Crowd,
     late_starts: LateStarts,
     idempotency_key: IdempotencyKey,
@@ -47,15 +48,7 @@ pub(super) struct Rules {
 impl Rules {
     pub(super) fn new(setup: Setup) -> Self {
         let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared, actions: _ } = setup;
-        let (mut shared_budget, mut budgets) = (None, Vec::new());
-        if let Some(At { value: budget, .. }) = &policy.budget {
-            match budget.tier {
-                Tier::Fleet => shared_budget = shared.budget.or_else(|| Some(Arc::new(Budget::new(budget)))),
-                // Each operation keeps its own account.
-                Tier::Operation => {}
-                Tier::Client => budgets = clients.clone().map(|_| Budget::new(budget)).collect(),
-            }
-        }
+        let (shared_budget, budgets) = budgets_of(&policy, shared.budget, clients.len());
         Self {
             seed,
             fleet,
@@ -63,6 +56,7 @@ impl Rules {
             policy,
             crowd: Crowd::new(seed, fleet, config.clients),
             load: config.load,
+            pace: Stretch::NONE,
             late_starts: config.late_starts,
             idempotency_key: config.idempotency_key,
             outbox: config.outbox,
@@ -75,6 +69,28 @@ impl Rules {
             shared_budget,
             budgets,
         }
+    }
+
+    /// The fleet's number.
+    pub(super) const fn fleet(&self) -> u16 {
+        self.fleet
+    }
+
+    /// Another policy from here on, with what the fleet shares of it.
+    pub(super) fn set_policy(&mut self, policy: Policy, shared: Option<Arc<Budget>>, clients: usize) {
+        (self.shared_budget, self.budgets) = budgets_of(&policy, shared, clients);
+        self.policy = policy;
+    }
+
+    /// Another rate of arrivals from here on, as a factor of the planned one. Gives what was before.
+    pub(super) fn set_pace(&mut self, now: Timestamp, factor: f64) -> Stretch {
+        let after = self.pace.turned(now, factor);
+        std::mem::replace(&mut self.pace, after)
+    }
+
+    /// The moment that a start has now, which had another at the pace before.
+    pub(super) fn repaced(&self, before: Stretch, start: Timestamp) -> Timestamp {
+        self.pace.run_time(before.load_time(start))
     }
 
     /// Whether a client's next operation starts when its last one has ended.
@@ -111,9 +127,10 @@ impl Rules {
     /// The intended start of a client's operation, given that of the one before and when that one ended;
     /// [`Timestamp::NEVER`] where there is none, or none yet.
     pub(super) fn next_start(&self, client: u32, number: u64, previous: Timestamp, ended: Option<Timestamp>) -> Timestamp {
-        let step = Step { client: self.number_of(client), number, previous, ended };
-        match self.load.next(&self.crowd, step, self.end) {
-            Next::At(at) => at,
+        let pace = &self.pace;
+        let step = Step { client: self.number_of(client), number, previous: pace.load_time(previous), ended };
+        match self.load.next(&self.crowd, step, pace.load_time(self.end)) {
+            Next::At(at) => pace.run_time(at).max(previous),
             Next::WhenItEnds | Next::Never => Timestamp::NEVER,
         }
     }
@@ -203,5 +220,16 @@ impl Rules {
 
     fn key(&self, client: u32, operation: u64, attempt: u32) -> Key {
         Key { seed: self.seed, fleet: u32::from(self.fleet), client: self.number_of(client), operation, attempt }
+    }
+}
+
+/// The budgets of a policy: the fleet's, or each client's own.
+fn budgets_of(policy: &Policy, shared: Option<Arc<Budget>>, clients: usize) -> (Option<Arc<Budget>>, Vec<Budget>) {
+    let Some(At { value: budget, .. }) = &policy.budget else { return (None, Vec::new()) };
+    match budget.tier {
+        Tier::Fleet => (shared.or_else(|| Some(Arc::new(Budget::new(budget)))), Vec::new()),
+        // Each operation keeps its own account.
+        Tier::Operation => (None, Vec::new()),
+        Tier::Client => (None, (0..clients).map(|_| Budget::new(budget)).collect()),
     }
 }

@@ -135,6 +135,9 @@ impl Evidence<'_> {
     fn observe(&self, gate: &GateConfig) -> Result<Observation, String> {
         let name = gate.condition.figure;
         let fleet = self.fleet(gate)?;
+        if name == Figure::WaveScore {
+            return self.waves(gate, fleet);
+        }
         if matches!(name, Figure::RecoveryTime | Figure::ErrorWindow | Figure::Relapses | Figure::WastedWork) {
             return self.of_the_whole(gate);
         }
@@ -174,6 +177,17 @@ impl Evidence<'_> {
             _ if recovery.recovery_time.is_some() => Ok(Observation::AtLeast(recovery.relapses as f64)),
             _ => Err("there was no recovery that could have been lost".into()),
         }
+    }
+
+    fn waves(&self, gate: &GateConfig, fleet: Option<usize>) -> Result<Observation, String> {
+        if gate.during != During::Run {
+            return Err("wave_score is known from the first fault to the end only: leave `during` out".into());
+        }
+        let waves = self.record.waves.as_ref();
+        let taps = waves.and_then(|waves| fleet.map_or(Some(&waves.all), |fleet| waves.fleets.get(fleet)));
+        let wave = taps.and_then(|taps| taps.arrived);
+        let none = "too little to see waves in: it takes three whole periods, and 20 requests in each";
+        wave.map(|wave| Observation::Exactly(wave.score())).ok_or_else(|| none.into())
     }
 
     fn bound(&self, gate: &GateConfig) -> Result<f64, String> {

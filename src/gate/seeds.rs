@@ -98,6 +98,7 @@ fn of_run(name: Figure, record: &RunRecord, recovery: Option<&Recovery>) -> Opti
         Figure::RecoveryTime => recovery.map(|r| r.recovery_time.map_or(f64::INFINITY, |time| time.as_secs_f64())),
         Figure::ErrorWindow => recovery.and_then(|r| r.error_window).map(|time| time.as_secs_f64()),
         Figure::Relapses => recovery.filter(|r| r.recovery_time.is_some()).map(|r| r.relapses as f64),
+        Figure::WaveScore => record.waves.as_ref().and_then(|waves| waves.all.arrived).map(|wave| wave.score()),
         Figure::WastedWork => {
             let service = record.service?;
             let all = service.useful_seconds + service.wasted_seconds;

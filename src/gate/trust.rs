@@ -1,4 +1,4 @@
-//! Whether a run's measurements can be trusted: the generator kept time, and no window is missing.
+//! Whether a run's measurements can be trusted: the generator kept time, no window is missing, and what the timeline wanted done was done.
 //!
 //! The p99 of generator lag may not exceed the larger of 20 ms and a tenth of the smallest timeout or latency threshold of
 //! the plan, multiples of the baseline and the defaults of `recovery` worked out. It is looked at over the whole run, and by itself
@@ -12,7 +12,7 @@ use super::config::StopTrigger;
 use super::health::Health;
 use super::recovery::{whole_windows, windows_from};
 use super::verdict::Judgement;
-use crate::metrics::{FaultRecord, Figure, RunRecord, Window, figure, samples};
+use crate::metrics::{ActionOutcome, FaultRecord, Figure, RunRecord, Window, figure, samples};
 use crate::time::Span;
 
 /// The lag that is never too much.
@@ -26,7 +26,7 @@ pub fn distrust(record: &RunRecord, judgement: &Judgement, measured: &Measured, 
     let most = LEAST_LAG.max(smallest_limit(record, judgement, measured) / 10.0);
     let missing = missing_windows(record);
     let missing = (missing > 0).then(|| format!("{missing} windows of the series are missing or incomplete"));
-    late(record, measured, fault, most).into_iter().chain(missing).collect()
+    late(record, measured, fault, most).into_iter().chain(missing).chain(failed_actions(record)).collect()
 }
 
 /// Where the generator lagged: in the whole run, or else in a stretch that counts.
@@ -81,6 +81,12 @@ fn threshold(record: &RunRecord, condition: &Condition, fleet: Option<usize>, me
 
 fn is_latency(figure: Figure) -> bool {
     matches!(figure, Figure::P50 | Figure::P90 | Figure::P99 | Figure::P999 | Figure::AttemptP99)
+}
+
+/// What the plan wanted done, and was not: the run is not the one that it describes.
+fn failed_actions(record: &RunRecord) -> impl Iterator<Item = String> {
+    let failed = record.actions.iter().filter(|action| action.outcome == ActionOutcome::Failed);
+    failed.map(|action| format!("the action `{}` failed, so this is not the run of the plan: {}", action.name, action.detail))
 }
 
 fn missing_windows(record: &RunRecord) -> u64 {

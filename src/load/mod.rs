@@ -15,10 +15,11 @@ pub mod poisson;
 pub mod ramp;
 pub mod schedule;
 pub mod spike;
+mod stretch;
 pub mod trigger;
 
 use crate::choice;
-use crate::time::Timestamp;
+use crate::time::{Rate, Timestamp};
 
 pub use closed::Closed;
 pub use constant::Constant;
@@ -30,6 +31,7 @@ pub use poisson::Poisson;
 pub use ramp::Ramp;
 pub use schedule::Schedule;
 pub use spike::Spike;
+pub use stretch::Stretch;
 pub use trigger::Trigger;
 
 choice! {
@@ -103,6 +105,12 @@ impl Load {
         }
     }
 
+    /// The rate of the whole fleet where it is the same all the time; none where it changes, or hangs on the target.
+    pub fn steady_rate(&self, clients: u32) -> Option<Rate> {
+        let (Self::Constant(Constant { rate, each }) | Self::Poisson(Poisson { rate, each })) = self else { return None };
+        rate.or_else(|| each.map(|each| each.scale(f64::from(clients))))
+    }
+
     /// Whether the next start depends on when the last operation ended.
     pub const fn is_closed(&self) -> bool {
         matches!(self, Self::Closed(_))
@@ -112,7 +120,7 @@ impl Load {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::{Rate, Span};
+    use crate::time::Span;
 
     /// All starts of a fleet before `end`, sorted, with their clients.
     pub(super) fn starts(load: &Load, seed: u64, clients: u32, end: Timestamp) -> Vec<(Timestamp, u32)> {

@@ -70,6 +70,8 @@ keyword! {
         error_window => ErrorWindow,
         /// Times that health was lost again after recovery.
         relapses => Relapses,
+        /// At the arrived tap, from the first fault on: the median per-period peak/mean of the strongest period, the trend divided out; 1 where nothing repeats (an autocorrelation of at most 0.2).
+        wave_score => WaveScore,
         /// Service work for requests whose client had gone / all service work.
         wasted_work => WastedWork,
         /// 99th percentile of generator lag.
@@ -115,7 +117,7 @@ impl Figure {
         match self {
             Self::Success | Self::Errors | Self::RetryShare | Self::WastedWork => Unit::Share,
             Self::Goodput | Self::Offered | Self::Attempts | Self::PeakAttempts => Unit::Rate,
-            Self::Amplification | Self::LaunderedRetries => Unit::Factor,
+            Self::Amplification | Self::LaunderedRetries | Self::WaveScore => Unit::Factor,
             Self::P50
             | Self::P90
             | Self::P99

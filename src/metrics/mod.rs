@@ -9,11 +9,16 @@ pub mod record;
 pub mod recorder;
 pub mod series;
 pub mod sketch;
+mod spectrum;
 pub mod stretch;
+pub mod waves;
 
 pub use figure::{Figure, Unit};
-pub use record::{Connects, Counts, FaultRecord, LimitReached, RunEvent, RunRecord, ServiceCounts, StopReason, Summary, Window};
-pub use recorder::{Recorder, Slice, Totals};
+pub use record::{
+    ActionOutcome, ActionRecord, Connects, Counts, FaultRecord, LimitReached, RunEvent, RunRecord, ServiceCounts, StopReason, Summary, Window,
+};
+pub use recorder::{Acted, Recorder, Slice, Totals};
 pub use series::Series;
 pub use sketch::{Sketch, Tally};
 pub use stretch::{figure, mean_level, samples};
+pub use waves::{Taps, Wave, WaveClass, Waves};

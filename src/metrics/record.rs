@@ -1,6 +1,6 @@
 //! What a run leaves behind: plain data that the judge and the reports read.
 
-use super::Sketch;
+use super::{Sketch, Waves};
 use crate::event::AttemptOutcome;
 use crate::fault::Phase;
 use crate::time::{Span, Timestamp};
@@ -22,6 +22,10 @@ pub struct RunRecord {
     pub summaries: Vec<Summary>,
     /// What the faults did.
     pub faults: Vec<FaultRecord>,
+    /// What else the timeline did, in the order of its moments.
+    pub actions: Vec<ActionRecord>,
+    /// Whether the load came back in step; none where nobody looked.
+    pub waves: Option<Waves>,
     /// When the run ended.
     pub ended: Timestamp,
     /// How long it was meant to be.
@@ -54,12 +58,16 @@ pub struct Window {
 pub struct Counts {
     /// Operations, booked at their intended start.
     pub offered: u64,
+    /// Operations whose moment to be sent came, whether they could be sent or not: first attempts and retries that fell due.
+    pub scheduled: u64,
     /// Attempts, booked when sent.
     pub attempts: u64,
     /// Of them, retries.
     pub retries: u64,
     /// Of them, the first of their operation.
     pub first_attempts: u64,
+    /// Requests that reached the proxy. Live, the count is read when a window is closed, which may be a few milliseconds off.
+    pub arrived: u64,
     /// Attempts that ended, by how.
     pub by_outcome: BTreeMap<AttemptOutcome, u64>,
     /// Operations that succeeded within their deadline, booked at completion.
@@ -145,6 +153,38 @@ pub struct FaultRecord {
     pub touched: u64,
 }
 
+/// What an action of the timeline came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionRecord {
+    /// Its name.
+    pub name: String,
+    /// Its kind, as in the plan.
+    pub kind: &'static str,
+    /// The fleet that it was done to; none for commands and webhooks.
+    pub fleet: Option<String>,
+    /// When it was done; when it would have been where it was not.
+    pub at: Timestamp,
+    /// What came of it.
+    pub outcome: ActionOutcome,
+    /// How many clients, workers or operations it changed something for; none for commands and webhooks.
+    pub affected: Option<u64>,
+    /// What a command or a webhook answered, or why it was not done; shortened.
+    pub detail: String,
+    /// Whether what undoes it worked; none where nothing does, or nothing was done.
+    pub undone: Option<bool>,
+}
+
+/// What came of an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActionOutcome {
+    /// It was done.
+    Done,
+    /// It was tried, and failed.
+    Failed,
+    /// It was not tried: a simulated run reaches nothing outside.
+    Skipped,
+}
+
 /// A bound that was reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitReached {
@@ -228,6 +268,20 @@ pub enum RunEvent {
         fault: String,
         /// What it touched.
         touched: u64,
+    },
+    /// An action of the timeline was done, or tried.
+    Acted {
+        /// What it came to.
+        action: ActionRecord,
+    },
+    /// What undoes an action was done, or tried.
+    Undone {
+        /// The name of the action.
+        action: String,
+        /// Whether it worked.
+        confirmed: bool,
+        /// What it answered.
+        detail: String,
     },
     /// The run is being stopped before its end.
     Stopping {

@@ -27,6 +27,23 @@ pub struct Recorder {
     open: [Vec<Open>; 2],
     /// By phase, then fleet.
     books: Vec<Vec<Book>>,
+    /// What fleets did at the timeline's word since the last window was closed.
+    acted: Vec<Acted>,
+    /// By fleet, what had been scheduled, and had arrived, when it was.
+    so_far: Vec<(u64, u64)>,
+}
+
+/// What a fleet did at the timeline's word, as far as one shard goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acted {
+    /// The fleet's number.
+    pub fleet: u16,
+    /// The action's place among the fleet's own.
+    pub action: u16,
+    /// When.
+    pub at: Timestamp,
+    /// How many clients, workers or operations it changed something for.
+    pub affected: u64,
 }
 
 /// One window of one shard.
@@ -36,6 +53,8 @@ pub struct Slice {
     pub index: usize,
     /// What happened, by fleet.
     pub fleets: Vec<Counts>,
+    /// What fleets did at the timeline's word.
+    pub acted: Vec<Acted>,
 }
 
 /// What one shard booked over the whole run.
@@ -45,6 +64,8 @@ pub struct Totals {
     pub summaries: Vec<Summary>,
     /// What came after the last window was closed, by fleet: above all, operations still held at the end.
     pub rest: Vec<Counts>,
+    /// What fleets did at the timeline's word after it.
+    pub acted: Vec<Acted>,
 }
 
 /// The window of one fleet, while it is written.
@@ -78,7 +99,15 @@ impl Recorder {
     pub fn new(fleets: usize, phases: &[Phase], window: Span) -> Self {
         let open = vec![Open::default(); fleets];
         let books = vec![vec![Book::default(); fleets]; phases.len().max(1)];
-        Self { window: window.max(Span(1)), phases: phases.to_vec(), index: 0, open: [open.clone(), open], books }
+        Self {
+            window: window.max(Span(1)),
+            phases: phases.to_vec(),
+            index: 0,
+            open: [open.clone(), open],
+            books,
+            acted: Vec::new(),
+            so_far: vec![(0, 0); fleets],
+        }
     }
 
     /// Books an event. Operations are booked at their intended start and at their end, attempts at their send and
@@ -96,16 +125,19 @@ impl Recorder {
                 open.counts.late_starts += 1;
                 open.counts.late_by_generator += u64::from(by == LateBy::Generator);
             }),
-            Event::Acted { .. } => {}
             Event::Throttled { operation, at } => self.count(operation, at, |open| open.counts.throttled += 1),
             Event::BudgetRefused { operation, at } => self.count(operation, at, |open| open.counts.budget_refused += 1),
+            Event::Acted { fleet, action, at, affected } => self.acted.push(Acted { fleet, action, at, affected }),
         }
     }
 
     /// Closes a window: `gauges` is what this shard's clients hold, by fleet. Windows are closed in order.
     pub fn close_window(&mut self, index: usize, gauges: &[Gauges]) -> Slice {
         let mut fleets: Vec<Counts> = self.open[0].iter_mut().map(Open::close).collect();
-        for (counts, gauges) in fleets.iter_mut().zip(gauges) {
+        for ((counts, gauges), so_far) in fleets.iter_mut().zip(gauges).zip(&mut self.so_far) {
+            counts.scheduled = gauges.scheduled.saturating_sub(so_far.0);
+            counts.arrived = gauges.arrived.saturating_sub(so_far.1);
+            *so_far = (gauges.scheduled, gauges.arrived);
             counts.in_flight = gauges.in_flight;
             counts.backlog = gauges.backlog;
             counts.oldest_age = gauges.oldest_age;
@@ -114,7 +146,7 @@ impl Recorder {
         }
         self.open.swap(0, 1);
         self.index = index + 1;
-        Slice { index, fleets }
+        Slice { index, fleets, acted: std::mem::take(&mut self.acted) }
     }
 
     /// What was booked over the whole run, and what came after the last window.
@@ -126,7 +158,7 @@ impl Recorder {
             self.books.into_iter().enumerate().flat_map(|(phase, books)| {
                 books.into_iter().enumerate().filter_map(move |(fleet, book)| book.summary(phase, fleet))
             });
-        Totals { summaries: summaries.collect(), rest }
+        Totals { summaries: summaries.collect(), rest, acted: self.acted }
     }
 
     /// Books the lag of an attempt that came up too late to be sent at all: the run was over when the generator got to it.

@@ -1,11 +1,11 @@
 //! The shards' slices, merged into the run's series.
 
 use super::record::{Counts, LimitReached, RunRecord, Summary, Window};
-use super::recorder::{Slice, Totals, histogram, phase_at};
+use super::recorder::{Acted, Slice, Totals, histogram, phase_at};
 use crate::fault::Phase;
 use crate::time::{Span, Timestamp};
 use hdrhistogram::Histogram;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The most windows of a run: 240 h of one second each, ten times the longest plan. Later ones are counted and not kept.
 const MOST_WINDOWS: usize = 86_400 * 10;
@@ -23,18 +23,22 @@ pub struct Series {
     open: VecDeque<(Window, usize)>,
     /// Windows beyond the most that are kept.
     beyond: u64,
+    /// What fleets did at the timeline's word and has not been told, shards together, in the order of fleets and actions.
+    acted: BTreeMap<(u16, u16), Acted>,
 }
 
 impl Series {
     /// A series of so many shards and fleets.
     pub fn new(shards: usize, fleets: usize, phases: &[Phase], window: Span) -> Self {
         let (done, open) = (Vec::new(), VecDeque::new());
-        Self { shards: shards.max(1), fleets, phases: phases.to_vec(), window, done, open, beyond: 0 }
+        let acted = BTreeMap::new();
+        Self { shards: shards.max(1), fleets, phases: phases.to_vec(), window, done, open, beyond: 0, acted }
     }
 
     /// Adds one window of one shard. A slice of a window that is complete already adds to nothing: a shard sends
     /// each of its windows once.
     pub fn merge(&mut self, slice: Slice) {
+        self.add_acted(&slice.acted);
         if slice.index >= MOST_WINDOWS {
             self.beyond += 1;
             return;
@@ -57,6 +61,29 @@ impl Series {
         let (window, _) = self.open.pop_front()?;
         self.done.push(totalled(window));
         self.done.last()
+    }
+
+    /// What fleets did at the timeline's word in windows that are complete, each once.
+    pub fn acted(&mut self) -> Vec<Acted> {
+        let until = Timestamp::ZERO + self.window * self.done.len() as u64;
+        let (told, kept) = std::mem::take(&mut self.acted).into_iter().partition(|(_, acted)| acted.at < until);
+        self.acted = kept;
+        let told: BTreeMap<_, _> = told;
+        told.into_values().collect()
+    }
+
+    /// What they did after that, with what shards had not told of when they ended.
+    pub fn acted_last(&mut self, totals: &[Totals]) -> Vec<Acted> {
+        totals.iter().for_each(|totals| self.add_acted(&totals.acted));
+        std::mem::take(&mut self.acted).into_values().collect()
+    }
+
+    fn add_acted(&mut self, acted: &[Acted]) {
+        for of_shard in acted {
+            let known = self.acted.entry((of_shard.fleet, of_shard.action)).or_insert(Acted { affected: 0, ..*of_shard });
+            known.at = known.at.min(of_shard.at);
+            known.affected += of_shard.affected;
+        }
     }
 
     /// The run's record: its windows and histograms, beside what `rest` says of the run. Windows that a shard owes
@@ -170,6 +197,8 @@ impl Counts {
         self.offered += offered;
         self.attempts += attempts;
         self.retries += retries;
+        self.scheduled += other.scheduled;
+        self.arrived += other.arrived;
         self.first_attempts += first_attempts;
         self.succeeded += succeeded;
         self.failed += failed;
@@ -210,7 +239,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn slice(index: usize, offered: u64, retries: u64) -> Slice {
-        Slice { index, fleets: vec![Counts { offered, attempts: 10, retries, backlog: 1, ..Counts::default() }] }
+        Slice { index, fleets: vec![Counts { offered, attempts: 10, retries, backlog: 1, ..Counts::default() }], acted: Vec::new() }
     }
 
     fn series(shards: usize) -> Series {
@@ -258,12 +287,12 @@ mod tests {
     fn shards_merge_and_each_window_gives_one_sample_of_the_retry_share() {
         let mut series = series(1);
         (0..4).for_each(|i| series.merge(slice(i, 1, i as u64)));
-        series.merge(Slice { index: 4, fleets: vec![Counts::default()] });
+        series.merge(Slice { index: 4, fleets: vec![Counts::default()], acted: Vec::new() });
         let shard = |n| {
             let mut summary = Summary::empty(0, 0);
             summary.succeeded.record(n).unwrap();
             summary.attempts_per_operation = BTreeMap::from([(1, n)]);
-            Totals { summaries: vec![summary], rest: Vec::new() }
+            Totals { summaries: vec![summary], ..Totals::default() }
         };
         let record = series.finish(vec![shard(5), shard(4_000_000)], RunRecord::default());
         let summary = &record.summaries[0];

@@ -3,6 +3,7 @@
 use crate::config::{At, Lenient, Node, Place, Problems, Read, Shape, Value};
 use crate::gate::CompareGate;
 use crate::gate::many::RawCompareGate;
+use crate::plan::presets::PolicySpec;
 use crate::policy::Policy;
 use crate::record;
 
@@ -85,7 +86,7 @@ impl Read for CandidateRef {
                     problems.error_with_hint(node.place, message, "such as `{ quick: { attempts: 2, timeout: 1s } }`");
                     return None;
                 };
-                let policy = Policy::read(value, problems)?;
+                let policy = PolicySpec::read(value, problems)?.0;
                 Some(Self::Inline(Box::new(Candidate { name: key.name.clone(), policy })))
             }
             _ => {
@@ -97,6 +98,6 @@ impl Read for CandidateRef {
     }
     fn shape() -> Shape {
         let name = Shape::Text { what: "the name of a policy", pattern: "", examples: &[] };
-        Shape::OneOf(vec![name, Shape::Map(Box::new(Policy::shape()))])
+        Shape::OneOf(vec![name, Shape::Map(Box::new(PolicySpec::shape()))])
     }
 }

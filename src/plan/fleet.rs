@@ -2,6 +2,7 @@
 
 use crate::config::{At, Field, Key, Node, Place, Problems, Read, Shape, Value, closest};
 use crate::fleet::FleetConfig;
+use crate::plan::presets::PolicySpec;
 use crate::policy::Policy;
 
 /// A policy by name, or spelled out.
@@ -17,11 +18,11 @@ impl Read for PolicyRef {
     fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
         match &node.value {
             Value::Text(name) => Some(Self::Named(name.clone())),
-            _ => Policy::read(node, problems).map(|policy| Self::Inline(Box::new(policy))),
+            _ => PolicySpec::read(node, problems).map(|policy| Self::Inline(Box::new(policy.0))),
         }
     }
     fn shape() -> Shape {
-        Shape::OneOf(vec![Shape::Text { what: "the name of a policy", pattern: "", examples: &[] }, Policy::shape()])
+        Shape::OneOf(vec![Shape::Text { what: "the name of a policy", pattern: "", examples: &[] }, PolicySpec::shape()])
     }
 }
 

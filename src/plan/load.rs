@@ -2,7 +2,7 @@
 
 use super::check;
 use super::error::{Diagnostics, PlanError};
-use super::{Plan, RawPlan, emit, overrides, vars, yaml};
+use super::{Plan, RawPlan, emit, overrides, presets, vars, yaml};
 use crate::config::{Node, Place, Problems, Read, Source as TextSource, Value};
 use sha2::{Digest, Sha256};
 
@@ -106,6 +106,7 @@ fn stages(source: &Source, diagnostics: &mut Diagnostics) -> Option<(Plan, Strin
     if problems.any_error() {
         return None;
     }
+    presets::expand(&mut root, problems);
     let raw = RawPlan::read(&root, problems)?;
     let plan = check::check(raw, &root, source.file, problems)?;
     Some((plan, effective))

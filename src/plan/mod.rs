@@ -1,20 +1,24 @@
 //! The plan: YAML to a checked [`Plan`] made of the configs of the modules below.
 
+pub mod action;
 pub mod arithmetic;
 mod check;
 pub mod compare;
-mod emit;
+pub mod emit;
 pub mod error;
 pub mod fleet;
 mod judgement;
 mod load;
 mod overrides;
+mod periods;
+pub mod presets;
 pub mod raw;
 pub mod target;
 pub mod url;
 mod vars;
 pub mod yaml;
 
+pub use action::{Action, Call, Deed, Exec, Webhook};
 pub use compare::{Candidate, Compare};
 pub use error::{Diagnostics, PlanError};
 pub use load::{Loaded, Source, decode, load};
@@ -50,6 +54,8 @@ pub struct Plan {
     pub steady_state: Option<SteadyState>,
     /// The faults, in the order of the plan.
     pub timeline: Vec<Step>,
+    /// What else happens, in the order of its moments; at one moment in the order of the plan.
+    pub actions: Vec<Action>,
     /// What counts as recovered.
     pub recovery: Option<RecoveryConfig>,
     /// Checks on the run.

@@ -1,31 +1,38 @@
 //! The plan as written, before names are resolved and numbers are checked against each other.
 
+use super::action::RawAction;
 use super::compare::RawCompare;
 use super::fleet::RawFleet;
+use super::presets::PolicySpec;
 use super::target::TargetConfig;
 use crate::config::{At, Lenient, Table};
 use crate::fault::Fault;
 use crate::gate::{Expect, RecoveryConfig, RunGate, SteadyState, StopConfig};
 use crate::network::Network;
-use crate::policy::Policy;
 use crate::record;
 use crate::time::Span;
 
 record! {
-    /// A step of the timeline: a fault, at a time, for a duration.
+    /// A step of the timeline: a fault at a time for a duration, or an action at a time.
     pub struct RawStep {
         /// When it begins, from the start of the run.
         at: At<Span>,
-        /// How long it lasts; to the end of the run where nothing is said.
+        /// How long it lasts; to the end of the run where nothing is said. Of actions, `pause` alone can last.
         r#for: Option<At<Span>>,
-        /// Its name, for `recovery`, gates and reports; the fault's own where nothing is said.
+        /// Its name, for `recovery`, gates and reports; the fault's or action's own where nothing is said.
         name: Option<At<String>>,
-        /// What it does.
-        fault: At<Fault>,
-        /// The fleets it strikes; all of them where nothing is said.
+        /// The harm that it does; or, in its place, `action`.
+        fault: Option<At<Fault>>,
+        /// What it does beside harm.
+        action: Option<At<RawAction>>,
+        /// The fleets that the fault strikes; all of them where nothing is said.
         fleets: Option<At<Vec<At<String>>>>,
         /// The regions it strikes, of the fleets that it strikes; all of them where nothing is said.
         regions: Option<At<Vec<At<String>>>>,
+    } => |s: &RawStep| match (&s.fault, &s.action) {
+        (Some(_), None) | (None, Some(_)) => Ok(()),
+        (None, None) => Err("a step needs a `fault`, or an `action`: such as `fault: { blackhole: {} }`".to_string()),
+        (Some(_), Some(_)) => Err("`action` and `fault` exclude each other: make two steps of it".to_string()),
     }
 }
 
@@ -43,12 +50,12 @@ record! {
         /// The network of a simulated run, as settings or as a word: `loopback`, `wan`. A live run has its own.
         network: Lenient<Network> = Lenient(Some(Network::loopback())),
         /// Policies by name.
-        policies: Lenient<Table<Lenient<Policy>>> = Lenient(Some(Table::default())),
+        policies: Lenient<Table<Lenient<PolicySpec>>> = Lenient(Some(Table::default())),
         /// Fleets by name.
         fleets: Lenient<At<Table<Lenient<At<RawFleet>>>>>,
         /// The baseline: the stretch before the first fault (30s of it at most) where nothing is said and `recovery` needs one.
         steady_state: Option<Lenient<At<SteadyState>>>,
-        /// The faults.
+        /// The faults, and what else happens.
         timeline: Lenient<Vec<Lenient<At<RawStep>>>> = Lenient(Some(Vec::new())),
         /// What counts as recovered.
         recovery: Option<Lenient<At<RecoveryConfig>>>,

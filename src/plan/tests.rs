@@ -147,10 +147,10 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("timeout: 1s", "timeout: 1s, backoff: { exponential: { base: 2s, cap: ¶1s } }", "shorter than the base"),
     ("timeout: 1s", "timeout: 1s, backoff: { exponential: { base: ¶0 } }", "never grows"),
     ("timeout: 1s", "timeout: 1s, backoff: { exponential: { base: 1s, multiplier: ¶0.5 } }", "it must be 1 or more"),
-    ("timeout: 1s", "timeout: 1s, budget: ¶{ ratio: 10% }", "`tier` is missing: expected one of"),
+    ("timeout: 1s", "timeout: 1s, budget: ¶{ ratio: 10% }", "`tier` is missing: expected one of operation, client, fleet"),
     ("timeout: 1s", "timeout: 1s, budget: { ratio: 10%, tier: fleet, window: ¶0 }", "longer than nothing"),
     ("timeout: 1s", "timeout: 1s, budget: { ratio: 10%, tier: fleet, min_per_second: ¶-1 }", "it must be 0 or more"),
-    ("timeout: 1s", "timeout: 1s, budget: ¶{ tier: fleet }", "a budget needs `ratio: 10%`, `bucket: { deposit: 10%, burst: 5 }`"),
+    ("timeout: 1s", "timeout: 1s, budget: ¶{ tier: fleet }", "a budget needs `ratio: 10%`, `bucket"),
     (
         "timeout: 1s",
         "timeout: 1s, budget: { ratio: 1%, bucket: ¶{ deposit: 10%, burst: 5 }, tier: fleet }",
@@ -170,7 +170,19 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("timeout: 1s", "timeout: 1s, budget: { bucket: { deposit: ¶0.1, burst: 5 }, tier: fleet }", "write `10%`"),
     ("timeout: 1s", "timeout: 1s, budget: { bucket: ¶{ burst: 5 }, tier: fleet }", "`deposit` is missing"),
     ("timeout: 1s", "timeout: 1s, deadline: ¶0", "longer than nothing"),
-    ("timeout: 1s", "timeout: 1s, ¶preset: aws", "unknown key `preset`"),
+    ("timeout: 1s", "timeout: 1s, preset: ¶aws-standart-2.1", "no preset is called `aws-standart-2.1`"),
+    (
+        "timeout: 1s",
+        "timeout: 1s, backoff: { linear: { base: 1s, cap: 5s, floor: ¶6s } }",
+        "the floor of 6s is above the cap of 5s",
+    ),
+    (
+        "timeout: 1s",
+        "timeout: 1s, backoff: { fibonacci: { base: 9s, cap: ¶5s } }",
+        "the cap of 5s is shorter than the base of 9s",
+    ),
+    ("timeout: 1s", "timeout: 1s, backoff: { schedule: { waits: ¶[] } }", "expected 1 to 1000"),
+    ("timeout: 1s", "timeout: 1s, backoff: { schedule: { waits: ¶[1s, 2d] } }", "a wait longer than 24h"),
     ("  p: {", "  ¶p.q: { attempts: 1, timeout: 1s }\n  p: {", "cannot name a policy|such as `p-q`"),
     // Fleets.
     ("policy: p", "policy: ¶q", "no policy is called `q`"),
@@ -377,6 +389,8 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("http://127.0.0.1:8080/x", "http://127.0.0.1:¶${PORTT:?which port}/x", "which port"),
     ("http://127.0.0.1:8080/x", "¶http://127.0.0.1:${WORD}/x", "`soon` is not a port"),
     ("timeout: 1s", "timeout: ¶\"1s ${WORD}\"", "not a duration"),
+    ("errors: \"<= 1%\"", "wave_score: ¶\"<= 2x baseline\"", "has no baseline"),
+    ("errors: \"<= 1%\"", "wave_score: \"<= 1.3x\", during: ¶recovery", "no other"),
     // Devices.
     ("poisson: { rate: 100/s }", "schedule: { every: ¶0s }", "must be longer than nothing"),
     ("poisson: { rate: 100/s }", "schedule: { every: 1m, spread: ¶2m }", "periods would overtake"),

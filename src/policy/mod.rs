@@ -7,6 +7,7 @@
 //! [`Policy::retries`] and [`Policy::wait`] answer, so that a part can be added, or made to depend on the class of
 //! outcome, without touching the loop.
 
+pub mod audit;
 pub mod backoff;
 pub mod breaker;
 pub mod budget;

@@ -22,8 +22,10 @@ const ASCII_BLOCKS: [char; 9] = [' ', '_', '.', '-', ':', '=', '+', '*', '#'];
 
 /// Which of several windows a column shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Pick {
+pub(super) enum Pick {
+    /// The highest.
     Highest,
+    /// The one farthest from the median.
     Farthest,
 }
 
@@ -80,7 +82,7 @@ fn left(label: &str, value: &str, style: &Style) -> String {
 }
 
 /// One value for each column. Fewer windows than columns are stretched.
-fn cells(values: &[Option<f64>], width: usize, pick: Pick) -> Vec<Option<f64>> {
+pub(super) fn cells(values: &[Option<f64>], width: usize, pick: Pick) -> Vec<Option<f64>> {
     let median = median(values);
     (0..width)
         .map(|column| {
@@ -106,12 +108,13 @@ fn level(x: f64, top: f64, steps: usize) -> usize {
     ((x / top * steps as f64).round() as usize).clamp(1, steps)
 }
 
-fn blocks(style: &Style) -> &'static [char; 9] {
+/// The blocks of a cell, by level.
+pub(super) fn blocks(style: &Style) -> &'static [char; 9] {
     if style.ascii { &ASCII_BLOCKS } else { &BLOCKS }
 }
 
 /// One line; a dot where there is no evidence.
-fn spark(cells: &[Option<f64>], top: f64, style: &Style) -> String {
+pub(super) fn spark(cells: &[Option<f64>], top: f64, style: &Style) -> String {
     let none = if style.ascii { '?' } else { '·' };
     cells.iter().map(|cell| cell.map_or(none, |x| blocks(style)[level(x, top, 8)])).collect()
 }

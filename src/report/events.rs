@@ -3,9 +3,9 @@
 //! Each line goes out whole and at once, so that a killed run leaves all it had. The first names the plan. A write
 //! that fails ends the log, not the run: the error is kept for whoever prints the end of the run.
 
-use super::result::PlanInfo;
+use super::result::{ActionStatus, PlanInfo};
 use crate::engine::Observer;
-use crate::metrics::{RunEvent, Window};
+use crate::metrics::{ActionRecord, RunEvent, Window};
 use crate::time::Timestamp;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
@@ -74,12 +74,23 @@ fn describe(event: &RunEvent) -> (&'static str, Value) {
         RunEvent::PhaseStarted { phase } => ("phase_started", json!({ "phase": phase })),
         RunEvent::FaultStarted { fault } => ("fault_started", json!({ "fault": fault })),
         RunEvent::FaultEnded { fault, touched } => ("fault_ended", json!({ "fault": fault, "touched": touched })),
+        RunEvent::Acted { action } => ("acted", action_fields(action)),
+        RunEvent::Undone { action, confirmed, detail } => {
+            ("undone", json!({ "action": action, "confirmed": confirmed, "detail": detail }))
+        }
         RunEvent::Stopping { reason } => ("stopping", json!({ "reason": reason })),
         RunEvent::Check { check, passed, detail } => ("check", json!({ "check": check, "passed": passed, "detail": detail })),
         RunEvent::Note { text } => ("note", json!({ "text": text })),
         RunEvent::Warning { text } => ("warning", json!({ "text": text })),
         RunEvent::Ended => ("ended", Value::Null),
     }
+}
+
+fn action_fields(action: &ActionRecord) -> Value {
+    json!({
+        "action": action.name, "kind": action.kind, "fleet": action.fleet, "outcome": ActionStatus::from(action.outcome),
+        "affected": action.affected, "detail": action.detail,
+    })
 }
 
 fn write_line(out: &mut impl Write, at: Timestamp, event: &str, fields: Value) -> io::Result<()> {
@@ -118,6 +129,19 @@ mod tests {
         }
     }
 
+    fn action() -> ActionRecord {
+        ActionRecord {
+            name: "a \"b\"\nc".into(),
+            kind: "pause",
+            fleet: Some("app".into()),
+            at: Timestamp::ZERO,
+            outcome: crate::metrics::ActionOutcome::Done,
+            affected: Some(9),
+            detail: String::new(),
+            undone: None,
+        }
+    }
+
     fn every_event() -> Vec<RunEvent> {
         let text = || "a \"b\"\nc".to_string();
         vec![
@@ -125,6 +149,8 @@ mod tests {
             RunEvent::PhaseStarted { phase: text() },
             RunEvent::FaultStarted { fault: text() },
             RunEvent::FaultEnded { fault: text(), touched: 7 },
+            RunEvent::Acted { action: action() },
+            RunEvent::Undone { action: text(), confirmed: true, detail: text() },
             RunEvent::Stopping { reason: text() },
             RunEvent::Check { check: text(), passed: false, detail: text() },
             RunEvent::Note { text: text() },

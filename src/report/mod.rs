@@ -1,5 +1,6 @@
 //! A run's record to bytes: text, JSON, CSV, HDR interval log, event log, and the schemas of what it reads and writes.
 
+pub mod audit;
 pub mod bisect;
 pub mod calibrate;
 pub mod compare;
@@ -10,6 +11,7 @@ pub mod folder;
 pub mod hlog;
 pub mod layout;
 pub mod plan_text;
+pub mod policies;
 pub mod progress;
 pub mod result;
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::layout::{Colour, Style, clock, columns, millis, number, percent, rate};
 use crate::engine::Observer;
-use crate::metrics::{RunEvent, Sketch, Window};
+use crate::metrics::{ActionOutcome, ActionRecord, RunEvent, Sketch, Window};
 use crate::time::{Span, Timestamp};
 use std::io::Write;
 
@@ -166,6 +166,14 @@ impl<W: Write + Send> Observer for Progress<W> {
             RunEvent::FaultEnded { fault, touched } => {
                 self.note(at, Colour::Green, &format!("fault {fault} ended; it touched {touched} requests"));
             }
+            RunEvent::Acted { action } => {
+                let (colour, text) = acted(action);
+                self.note(at, colour, &text);
+            }
+            RunEvent::Undone { action, confirmed: true, .. } => self.note(at, Colour::Green, &format!("{action} was undone")),
+            RunEvent::Undone { action, confirmed: false, detail } => {
+                self.note(at, Colour::Red, &format!("{action} COULD NOT BE UNDONE: {detail}"));
+            }
             RunEvent::Stopping { reason } => self.note(at, Colour::Yellow, &format!("stopping: {reason}")),
             RunEvent::Check { check, passed: false, detail } => {
                 self.note(at, Colour::Yellow, &format!("check {check} failed: {detail}"));
@@ -188,6 +196,20 @@ impl<W: Write + Send> Observer for Progress<W> {
             self.show(window, phase);
             self.since = Since::default();
         }
+    }
+}
+
+/// What an action came to, for a line.
+fn acted(action: &ActionRecord) -> (Colour, String) {
+    let what = match &action.fleet {
+        Some(fleet) => format!("{} ({} of {fleet})", action.name, action.kind),
+        None => format!("{} ({})", action.name, action.kind),
+    };
+    match (action.outcome, action.affected) {
+        (ActionOutcome::Done, Some(affected)) => (Colour::Green, format!("{what} done: {affected} affected")),
+        (ActionOutcome::Done, None) => (Colour::Green, format!("{what} done: {}", action.detail)),
+        (ActionOutcome::Failed, _) => (Colour::Yellow, format!("{what} failed: {}", action.detail)),
+        (ActionOutcome::Skipped, _) => (Colour::Yellow, format!("{what} was left out: {}", action.detail)),
     }
 }
 

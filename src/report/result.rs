@@ -7,12 +7,14 @@
 mod build;
 mod json;
 mod series;
+mod timeline;
 
 pub use build::result;
 pub(super) use build::{class, finding, fine, outcome, stopped};
 pub(super) use json::document;
 pub use json::json;
 pub use series::{AttemptsCount, Distribution, FleetResult, Latency, Percentile, PhaseResult, ShareCount, Stretch, WindowResult};
+pub use timeline::{ActionResult, ActionStatus, TapsResult, WaveResult, WaveVerdict, WavesResult};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -125,6 +127,11 @@ pub struct RunResult {
     pub phases: Vec<PhaseResult>,
     /// The faults, in the order of the plan.
     pub faults: Vec<FaultResult>,
+    /// What else the timeline did, in the order of its moments; empty in documents of versions before there were actions.
+    #[serde(default)]
+    pub actions: Vec<ActionResult>,
+    /// Whether the load came back in step; null where nobody looked.
+    pub waves: Option<WavesResult>,
     /// One for each gate, in the order of the plan.
     pub findings: Vec<FindingResult>,
     /// How well the load generator kept its times.

@@ -145,6 +145,8 @@ fn record_of(seconds: u64, at_second: fn(u64) -> Second) -> RunRecord {
         summaries: phases.iter().enumerate().map(|(index, phase)| summary(phase, index, &windows)).collect(),
         windows,
         phases,
+        actions: Vec::new(),
+        waves: None,
         faults: vec![FaultRecord {
             name: "blackhole".into(),
             kind: "blackhole",

@@ -2,7 +2,9 @@
 
 use super::curve::{OTHER_LINES, curve};
 use super::layout::{Colour, NONE, Style, columns, count, factor, millis, number, percent, rate};
-use super::result::{FindingResult, GateStatus, RunOutcome, RunResult, StoppedBy, Totals};
+use super::result::{
+    ActionResult, ActionStatus, FindingResult, GateStatus, RunOutcome, RunResult, StoppedBy, Totals, WaveResult, WaveVerdict,
+};
 
 /// Lines of a screen.
 const SCREEN: usize = 24;
@@ -98,6 +100,8 @@ fn facts(result: &RunResult, style: &Style) -> Vec<String> {
     let totals = &result.totals;
     let mut lines = vec![operations(totals, style), attempts(totals, style), latency(result, style)];
     lines.extend(recovery(result, style));
+    lines.extend(waves(result, style));
+    lines.extend(actions(result, style));
     lines.push(generator(result, style));
     if !result.limits_reached.is_empty() {
         let limits: Vec<String> =
@@ -169,6 +173,41 @@ fn recovery(result: &RunResult, style: &Style) -> Option<String> {
         recovery.projected_drain_ms.map_or(String::new(), |ms| format!("backlog drains in {}", millis(Some(ms)))),
     ];
     Some(parts_line("recovery", &parts, style))
+}
+
+/// The waves by tap, the last one first: there they hurt.
+fn waves(result: &RunResult, style: &Style) -> Option<String> {
+    let taps = &result.waves.as_ref()?.all;
+    let seen = [("arrived", &taps.arrived), ("dispatched", &taps.dispatched), ("scheduled", &taps.scheduled)];
+    let parts: Vec<String> = seen.iter().filter_map(|(tap, wave)| wave.as_ref().map(|wave| wave_words(tap, wave))).collect();
+    (!parts.is_empty()).then(|| parts_line("waves", &parts, style))
+}
+
+fn wave_words(tap: &str, wave: &WaveResult) -> String {
+    let word = match wave.verdict {
+        WaveVerdict::None => return format!("{tap} NONE"),
+        WaveVerdict::Weak => "WEAK",
+        WaveVerdict::Waves => "WAVES",
+    };
+    let WaveResult { peak_to_mean, autocorrelation, period_ms, .. } = wave;
+    format!("{tap} {word} {peak_to_mean:.1}x every {} (r {autocorrelation:.2})", millis(Some(*period_ms as f64)))
+}
+
+/// What the timeline did beside harm, what went wrong first.
+fn actions(result: &RunResult, style: &Style) -> Option<String> {
+    let mut sorted: Vec<&ActionResult> = result.actions.iter().collect();
+    sorted.sort_by_key(|action| (action.undone != Some(false), action.outcome != ActionStatus::Failed));
+    let words = |action: &&ActionResult| {
+        let undone = if action.undone == Some(false) { ", NOT UNDONE" } else { "" };
+        let what = match (action.outcome, action.affected) {
+            (ActionStatus::Done, Some(affected)) => format!("{} affected", count(affected)),
+            (ActionStatus::Done, None) => "done".into(),
+            (ActionStatus::Failed, _) => "FAILED".into(),
+            (ActionStatus::Skipped, _) => "left out".into(),
+        };
+        format!("{} {what}{undone}", action.name)
+    };
+    (!sorted.is_empty()).then(|| parts_line("actions", &sorted.iter().map(words).collect::<Vec<_>>(), style))
 }
 
 fn generator(result: &RunResult, style: &Style) -> String {
@@ -336,6 +375,47 @@ mod tests {
             let result = super::super::result::result(&record, &sample::verdict_of_nothing(), &sample::plan());
             assert_eq!((result.generator.late, result.windows[0].late_starts), (late_by_generator, 40));
             assert_eq!(verdict(&result, &Style::default(), None).contains("2 late"), shown);
+        }
+    }
+
+    #[test]
+    fn waves_and_actions_have_a_line_each() {
+        let wave = |verdict| WaveResult {
+            verdict,
+            period_ms: 60_000,
+            implied: true,
+            peak_to_mean: 59.8,
+            autocorrelation: 0.997,
+            periods: 9,
+        };
+        let taps = super::super::result::TapsResult {
+            scheduled: Some(wave(WaveVerdict::Waves)),
+            dispatched: Some(wave(WaveVerdict::None)),
+            arrived: Some(wave(WaveVerdict::Weak)),
+        };
+        let action = |name: &str, outcome, affected, undone| ActionResult {
+            name: name.into(),
+            kind: "exec".into(),
+            fleet: None,
+            at_ms: 1,
+            outcome,
+            affected,
+            detail: String::new(),
+            undone,
+        };
+        let mut result = sample::stuck();
+        result.waves = Some(super::super::result::WavesResult { from_ms: 0, score: None, all: taps, fleets: Vec::new() });
+        result.actions = vec![
+            action("hold", ActionStatus::Done, Some(1_200), None),
+            action("stop", ActionStatus::Done, None, Some(false)),
+            action("page", ActionStatus::Failed, None, Some(true)),
+        ];
+        let text = verdict(&result, &Style { width: 120, ..Style::default() }, None);
+        for line in [
+            "waves       arrived WEAK 59.8x every 1m (r 1.00)  dispatched NONE  scheduled WAVES 59.8x every 1m (r 1.00)",
+            "actions     stop done, NOT UNDONE  page FAILED  hold 1,200 affected",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
         }
     }
 

@@ -5,6 +5,7 @@
 //!
 //! - `t_ms`: when the window begins, since the run began; `phase`: the phase that it begins in
 //! - `offered`, `attempts`, `retries`, `retry_share`: operations by intended start; attempts by send
+//! - `scheduled`, `arrived`: operations whose moment to be sent came; requests that reached the proxy
 //! - `succeeded`, `failed`, `refused`, `dropped`: operations by how they ended, booked when they did
 //! - `late_starts`, `budget_refused`, `throttled`: operations started late; retries that a budget refused; tries that a breaker or a
 //!   throttle refused
@@ -18,13 +19,15 @@ use super::result::{RunResult, WindowResult};
 use std::io::{self, Write};
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 33] = [
+pub const COLUMNS: [&str; 35] = [
     "t_ms",
     "phase",
     "offered",
     "attempts",
     "retries",
     "retry_share",
+    "scheduled",
+    "arrived",
     "succeeded",
     "failed",
     "refused",
@@ -55,7 +58,7 @@ pub const COLUMNS: [&str; 33] = [
 ];
 
 /// Where the columns of attempt outcomes begin.
-const OUTCOMES_FROM: usize = 13;
+const OUTCOMES_FROM: usize = 15;
 /// How many there are.
 const OUTCOMES: usize = 11;
 
@@ -77,6 +80,7 @@ fn row(window: &WindowResult, phase: &str) -> Vec<String> {
     let mut row = vec![window.t_ms.to_string(), quoted(phase)];
     row.extend([window.offered, window.attempts, window.retries].map(|n| n.to_string()));
     row.push(figure(window.retry_share));
+    row.extend([window.scheduled, window.arrived].map(|n| n.to_string()));
     row.extend([window.succeeded, window.failed, window.refused, window.dropped].map(|n| n.to_string()));
     row.extend([window.late_starts, window.budget_refused, window.throttled].map(|n| n.to_string()));
     row.extend(outcomes(window).map(|n| n.to_string()));

@@ -10,6 +10,7 @@ mod golden;
 mod guards;
 mod nginx;
 mod plans;
+mod presets;
 mod queueing;
 mod seeds;
 mod signals;

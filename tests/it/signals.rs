@@ -1,6 +1,6 @@
 //! Signals and other ways out: faults go first, a report is left, the code says how it ended.
 
-use crate::support::{Folder, Said, Server, command, shared};
+use crate::support::{Folder, Said, Server, command, shared, stormwake};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -170,4 +170,47 @@ fn a_killed_run_leaves_nothing_behind() {
         let line = line.expect("readable");
         serde_json::from_str::<serde_json::Value>(&line).unwrap_or_else(|e| panic!("{e}: {line}"));
     }
+}
+
+/// A plan whose action leaves a mark, which its undo removes.
+fn marking(undo: &str) -> String {
+    let step = format!("  - {{ at: 200ms, name: stop, action: {{ exec: {{ command: [touch, mark], undo: {undo} }} }} }}\n");
+    PLAN.replace("length:", &(step + "length:"))
+}
+
+#[test]
+fn what_an_action_did_is_undone_on_every_way_out() {
+    let _machine = shared();
+    let (removes, fails) = ("[rm, mark]", "['false']");
+    let unhealthy = "stop_if:\n  - { errors: '> 50%', for: 1s }\n";
+    for (name, undo, more, signal, code) in [
+        ("undone-signal", removes, "", Some("-INT"), 130),
+        ("undone-stop", removes, unhealthy, None, 4),
+        ("not-undone", fails, "", Some("-TERM"), 7),
+    ] {
+        let (folder, server) = (Folder::new(name), healthy());
+        folder.write("long.yaml", marking(undo).replace("URL", &server.url()) + more);
+        let child = command(&folder, &["run", "long.yaml", "--approve"]).spawn().expect("the binary starts");
+        wait_for(&folder, "fault_started");
+        assert!(folder.path().join("mark").exists(), "{name}: the action was done");
+        signal.iter().for_each(|signal| kill(&child, signal));
+        let (said, _) = end(child);
+        assert_eq!(said.code, Some(code), "{name}: {said:#?}");
+        assert_eq!(folder.path().join("mark").exists(), undo == fails, "{name}");
+        let action = &result_of(&folder)["actions"][0];
+        assert_eq!((&action["outcome"], &action["undone"]), (&"done".into(), &(undo == removes).into()), "{name}");
+    }
+}
+
+#[test]
+fn a_command_is_run_only_with_approval_and_never_simulated() {
+    let folder = Folder::new("unapproved");
+    let plan = marking("[]").replace("url: 'URL'", "service: { servers: 4, service_time: 1ms }").replace("60s", "2s");
+    folder.write("long.yaml", plan.replace("for: 50s", "for: 1s"));
+    let said = stormwake(&folder, &["run", "long.yaml"]);
+    assert_eq!(said.code, Some(5), "{said:#?}");
+    assert!(said.err.contains("`touch mark`") && said.err.contains("--approve"), "{said:#?}");
+    let said = stormwake(&folder, &["simulate", "long.yaml", "--seed", "1"]);
+    assert!(said.out.contains("stop left out"), "{said:#?}");
+    assert!(!folder.path().join("mark").exists(), "nothing was run");
 }

@@ -1,5 +1,6 @@
 //! The live engine: real clients, a real proxy, a real target, on real sockets.
 
+pub mod actions;
 pub mod clock;
 pub mod file;
 pub mod guard;
@@ -13,3 +14,4 @@ pub mod target;
 pub mod timer;
 pub mod tls;
 pub mod transport;
+pub mod webhook;

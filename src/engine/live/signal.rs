@@ -1,4 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP: the first asks for an orderly end, the second ends the process at once.
+//! SIGINT, SIGTERM and SIGHUP: the first asks for an orderly end, the second ends the process at once; while something outside is
+//! to be undone, the third.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -16,6 +17,8 @@ pub struct Signals {
 static OVER: AtomicBool = AtomicBool::new(false);
 /// The number of the first signal; 0 until one has come.
 static HEARD: AtomicI32 = AtomicI32::new(0);
+/// Whether something outside is still to be undone: then the second signal waits for it, and the third does not.
+static OWED: AtomicBool = AtomicBool::new(false);
 static INSTALLED: Mutex<Option<Signals>> = Mutex::new(None);
 
 impl Signals {
@@ -39,12 +42,16 @@ impl Signals {
         };
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             runtime.block_on(async {
+                let mut waits = true;
                 loop {
                     let number = tokio::select! {
                         _ = interrupt.recv() => SignalKind::interrupt().as_raw_value(),
                         _ = terminate.recv() => SignalKind::terminate().as_raw_value(),
                         () = next(&mut hangup) => SignalKind::hangup().as_raw_value(),
                     };
+                    if *heard.borrow() != 0 && OWED.load(Ordering::SeqCst) && std::mem::take(&mut waits) {
+                        continue;
+                    }
                     if *heard.borrow() != 0 || OVER.load(Ordering::SeqCst) {
                         std::process::exit(128 + number);
                     }
@@ -66,6 +73,11 @@ impl Signals {
     /// Becomes the number of the first signal, for work that waits for nothing and only looks.
     pub fn flag() -> &'static AtomicI32 {
         &HEARD
+    }
+
+    /// Whether something outside is still to be undone.
+    pub fn owe(something: bool) {
+        OWED.store(something, Ordering::SeqCst);
     }
 
     /// The run is over and its report is written: from here on the first signal ends the process.

@@ -216,12 +216,26 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S,
 }
 
 /// A command and all that it has started, killed with the value: what it leaves in the background too.
-struct Group(Pid);
+pub struct Group(Option<Pid>);
+
+impl Group {
+    /// The group that a child leads.
+    pub fn of(child: &tokio::process::Child) -> Self {
+        Self(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw))
+    }
+
+    /// Lets what it leaves in the background live.
+    pub fn let_go(mut self) {
+        self.0 = None;
+    }
+}
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // It fails where nobody is left.
-        let _ = kill_process_group(self.0, Signal::KILL);
+        if let Some(leader) = self.0 {
+            // It fails where nobody is left.
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
     }
 }
 
@@ -231,7 +245,7 @@ async fn run(words: &[String]) -> Result<String, String> {
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     let cannot = |error| format!("`{program}` cannot be run: {error}");
     let mut child = command.process_group(0).spawn().map_err(cannot)?;
-    let _group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw).map(Group);
+    let _group = Group::of(&child);
     let status = child.wait().await.map_err(cannot)?;
     if status.success() { Ok(status.to_string()) } else { Err(status.to_string()) }
 }

@@ -1,15 +1,24 @@
 //! What both engines do alike: what a run's machines are made from, which fault began and ended when, and what its record
 //! says of bounds.
 
+mod acts;
 mod faults;
 mod fleets;
 mod limits;
 
+pub use acts::{Acts, blank, left_out};
 pub use faults::Faults;
 pub use fleets::{fleet_number, machines, origins, shared_state};
 pub use limits::limits_reached;
 
+use crate::metrics::{RunRecord, waves};
+use crate::plan::Plan;
 use crate::time::Span;
+
+/// Looks for waves in a record whose series is complete.
+pub fn look_for_waves(plan: &Plan, record: &mut RunRecord) {
+    record.waves = Some(waves::measure(record, &plan.periods()));
+}
 
 /// How long a window of the series is.
 pub const WINDOW: Span = Span::from_secs(1);

@@ -6,11 +6,11 @@ use super::queue::{Entry, Queue};
 use super::trace::Trace;
 use super::world::{Completion, Happened, Step, World};
 use crate::engine::Observer;
-use crate::engine::shared::{Faults, WINDOW, limits_reached, machines, shared_state};
+use crate::engine::shared::{Acts, Faults, WINDOW, left_out, limits_reached, look_for_waves, machines, shared_state};
 use crate::fault::Phase;
-use crate::fleet::{Command, Machine, Output, Token};
+use crate::fleet::{Command, Gauges, Machine, Output, Token};
 use crate::gate::Stops;
-use crate::metrics::{Recorder, RunEvent, RunRecord, Series, ServiceCounts, StopReason};
+use crate::metrics::{Acted, Recorder, RunEvent, RunRecord, Series, ServiceCounts, StopReason};
 use crate::plan::Plan;
 use crate::service::ServiceConfig;
 use crate::time::Timestamp;
@@ -59,6 +59,7 @@ pub struct Driver<'a, Q: Queues, T> {
     series: Series,
     phases: Vec<Phase>,
     faults: Faults,
+    acts: Acts,
     stops: Stops,
     /// The window that is open.
     open: usize,
@@ -85,6 +86,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             series: Series::new(1, plan.fleets.len(), &phases, WINDOW),
             phases,
             faults: Faults::new(world.timeline()),
+            acts: Acts::new(plan),
             stops: Stops::new(&plan.stop_if, WINDOW, plan.baseline()),
             open: 0,
             end: Timestamp::ZERO + plan.length,
@@ -101,6 +103,9 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     /// Runs to the end of the plan, to a stop condition, or until there is a signal.
     pub fn run(mut self, signal: &AtomicI32) -> (RunRecord, Effort, T) {
         self.tell(Timestamp::ZERO, &RunEvent::Started);
+        if let Some(text) = left_out(self.plan) {
+            self.tell(Timestamp::ZERO, &RunEvent::Note { text });
+        }
         self.enter_phase(Timestamp::ZERO);
         self.each_machine(Timestamp::ZERO, Machine::start);
         let stopped = self.work(signal);
@@ -243,7 +248,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     /// Closes the open window. Returns why the run ends with it, if it does.
     fn close_window(&mut self, signal: &AtomicI32) -> Option<StopReason> {
         let at = self.window_end();
-        let gauges: Vec<_> = self.machines.iter().map(|machine| machine.gauges(at)).collect();
+        let gauges = self.gauges(at);
         let stop = self.hand_in(&gauges).filter(|_| at < self.end);
         let signal = signal.load(Ordering::Relaxed);
         let stop = if signal == 0 { stop.map(StopReason::StopCondition) } else { Some(StopReason::Signal(signal)) };
@@ -254,7 +259,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     }
 
     /// Hands a window in and on. Returns the stop condition that it meets, if it meets one.
-    fn hand_in(&mut self, gauges: &[crate::fleet::Gauges]) -> Option<String> {
+    fn hand_in(&mut self, gauges: &[Gauges]) -> Option<String> {
         let slice = self.recorder.close_window(self.open, gauges);
         self.series.merge(slice);
         self.open += 1;
@@ -265,7 +270,21 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             self.observer.window(window, phase.map_or("", |phase| &phase.name));
             stop = stop.or_else(|| self.stops.window(window));
         }
+        let acted = self.series.acted();
+        self.tell_acted(&acted);
         stop
+    }
+
+    fn tell_acted(&mut self, acted: &[Acted]) {
+        for (at, event) in self.acts.fleets_acted(self.plan, acted) {
+            self.tell(at, &event);
+        }
+    }
+
+    /// By fleet, what its clients hold, and what has reached the proxy.
+    fn gauges(&self, at: Timestamp) -> Vec<Gauges> {
+        let machines = self.machines.iter().enumerate();
+        machines.map(|(fleet, machine)| Gauges { arrived: self.world.arrived(fleet), ..machine.gauges(at) }).collect()
     }
 
     /// Ends what still acts and gathers what there is.
@@ -275,17 +294,24 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         let events = self.faults.end_all(world.timeline(), end, |step| world.touched(step));
         events.iter().for_each(|event| self.tell(end, event));
         // The last window shows what was held; stopping makes it unresolved.
-        let gauges: Vec<_> = self.machines.iter().map(|machine| machine.gauges(end)).collect();
+        let gauges = self.gauges(end);
         self.each_machine(end, Machine::stop);
         if self.window_end() < end + WINDOW {
             // The run is over: a stop condition that is met now changes nothing.
             let _ = self.hand_in(&gauges);
         }
-        self.tell(end, &RunEvent::Ended);
+        let totals = vec![self.recorder.finish()];
+        let acted = self.series.acted_last(&totals);
+        for (at, event) in self.acts.fleets_acted(self.plan, &acted) {
+            self.observer.event(at, &event);
+        }
+        self.acts.skip_outside(self.plan, end);
+        self.observer.event(end, &RunEvent::Ended);
         let world = &self.world;
         let rest = RunRecord {
             fleets: self.plan.fleets.iter().map(|fleet| fleet.name.clone()).collect(),
             faults: self.faults.records(world.timeline(), |step| world.touched(step)),
+            actions: self.acts.records(),
             ended: end,
             length: self.plan.length,
             stopped,
@@ -294,7 +320,8 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             ..RunRecord::default()
         };
         let holds = self.machines.iter().map(Machine::ceiling_holds).sum();
-        let mut record = self.series.finish(vec![self.recorder.finish()], rest);
+        let mut record = self.series.finish(totals, rest);
+        look_for_waves(self.plan, &mut record);
         let reached = limits_reached(&record, [("max_attempts", holds)]);
         record.limits_reached.extend(reached);
         (record, self.effort, self.trace)

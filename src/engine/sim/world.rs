@@ -116,6 +116,8 @@ pub struct World<Q> {
     /// The moments at which the timeline changes that have not come; the next one last.
     changes: Vec<Timestamp>,
     touched: Vec<u64>,
+    /// By fleet, the requests that reached the proxy.
+    arrived: Vec<u64>,
     service: Service,
     answers: Vec<Answer>,
     /// For when the target's next step is asked for.
@@ -144,6 +146,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
             active: timeline.nothing(),
             changes: timeline.changes().into_iter().rev().collect(),
             touched: vec![0; timeline.steps().len()],
+            arrived: vec![0; plan.fleets.len()],
             timeline,
             service: Service::new(service),
             answers: Vec::new(),
@@ -240,6 +243,11 @@ impl<Q: Queue<Step> + Default> World<Q> {
         self.touched[step]
     }
 
+    /// How many requests of a fleet have reached the proxy.
+    pub fn arrived(&self, fleet: usize) -> u64 {
+        self.arrived.get(fleet).copied().unwrap_or(0)
+    }
+
     /// What the target counted.
     pub fn counts(&self) -> Counts {
         self.service.counts()
@@ -323,6 +331,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
 
     fn at_proxy(&mut self, id: FlightId, now: Timestamp) {
         let flight = self.flights.at(id);
+        self.arrived[usize::from(flight.fleet)] += 1;
         if self.network.resets(&mut flight.draws) {
             return self.reset(id, now);
         }

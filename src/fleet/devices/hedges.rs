@@ -43,6 +43,11 @@ impl Hedges {
         Self { config, flights: BTreeMap::new(), serial: 0 }
     }
 
+    /// Other settings from here on; what is out stays.
+    pub(super) fn set(&mut self, config: HedgeConfig) {
+        self.config = config;
+    }
+
     fn add(&mut self, slot: u32, wire: u32, attempt: Attempt, sent: Timestamp) -> u32 {
         self.serial = self.serial.wrapping_add(1);
         let flight = Flight { wire, serial: self.serial, sent, attempt };
@@ -140,7 +145,7 @@ impl Devices {
         self.follow(slot, next, at, is_timeout.then_some(at), now, out);
     }
 
-    fn cancel_others(&mut self, slot: u32, at: Timestamp, out: &mut Output) {
+    pub(super) fn cancel_others(&mut self, slot: u32, at: Timestamp, out: &mut Output) {
         let others = self.hedges.as_mut().and_then(|hedges| hedges.flights.remove(&slot));
         let client = self.rules.number_of(self.held.get(slot).client);
         for flight in others.into_iter().flat_map(|flights| flights.out) {

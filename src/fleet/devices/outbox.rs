@@ -6,11 +6,11 @@
 
 use super::{Devices, wake_at};
 use crate::event::{AttemptOutcome, OperationOutcome};
-use crate::fleet::{FleetConfig, WhenFull};
 use crate::fleet::interface::{Output, Reason};
 use crate::fleet::ranks::Waiter;
 use crate::fleet::restraint::Leave;
 use crate::fleet::slab::{NONE, Place};
+use crate::fleet::{FleetConfig, WhenFull};
 use crate::time::Timestamp;
 
 impl Devices {
@@ -122,7 +122,7 @@ impl Devices {
     }
 
     /// An operation that waits, wherever it does, leaves.
-    fn leave(&mut self, slot: u32, outcome: OperationOutcome, now: Timestamp, out: &mut Output) {
+    pub(super) fn leave(&mut self, slot: u32, outcome: OperationOutcome, now: Timestamp, out: &mut Output) {
         if self.held.get(slot).place == Place::Ready {
             self.stand_back(slot);
         }

@@ -156,7 +156,7 @@ fn two_shards_offer_what_one_offers() {
 #[test]
 fn a_fleets_budget_caps_the_retries_of_all_its_shards() {
     let config = budget(Tier::Fleet).unwrap().value;
-    let shared = Shared { budget: Some(Arc::new(Budget::new(&config))), ceiling: None, ..Shared::default() };
+    let shared = Shared { budget: Some(Arc::new(Budget::new(&config))), ..Shared::default() };
     let failing = |_: &Send, _| Some((ms(1), AttemptOutcome::Reset, Hint::NONE));
     let (mut firsts, mut retries, mut refused) = (0, 0, 0);
     let policy = Policy { budget: budget(Tier::Fleet), ..policy() };

@@ -92,15 +92,14 @@ fn resolve(given: &At<CandidateRef>, path: &[&str], raw: &RawPlan, cx: &mut Cont
     match &given.value {
         CandidateRef::Named(name) => {
             if !policies.contains(name) {
-                let known: Vec<&str> = policies.iter().map(String::as_str).collect();
-                names::unknown("policy", name, given.place, &known, cx);
+                names::unknown_policy(name, given.place, cx);
             }
-            let policy = raw.policies.0.as_ref()?.get(name)?.0.clone()?;
+            let policy = raw.policies.0.as_ref()?.get(name)?.0.clone()?.0;
             Some(Candidate { name: name.clone(), policy })
         }
         CandidateRef::Inline(candidate) => {
             let name = &candidate.name;
-            names::check("a policy", name, given.place, cx);
+            names::check_policy(name, given.place, cx);
             if policies.contains(name) {
                 let message = format!("`{}` is spelled out here, and another policy of the plan has that name", short(name));
                 cx.error(given.place, message, "give it another name, or name the plan's own");

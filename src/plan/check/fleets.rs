@@ -3,6 +3,7 @@
 use super::{Context, names, policy};
 use crate::config::{At, Place};
 use crate::plan::fleet::{PolicyRef, RawFleet};
+use crate::plan::presets::PolicySpec;
 use crate::plan::{Fleet, RawPlan, arithmetic};
 use crate::policy::Policy;
 use crate::time::Span;
@@ -19,16 +20,17 @@ const MAX_ORIGINS: usize = 1_024;
 pub(super) fn check(raw: &RawPlan, length: Option<Span>, cx: &mut Context) -> Vec<Fleet> {
     let mut used = BTreeSet::new();
     used.extend(super::compare::named(raw));
+    used.extend(super::actions::named(raw));
     let fleets = read_fleets(raw, length, &mut used, cx);
     let Some(policies) = &raw.policies.0 else { return fleets };
     for entry in &policies.0 {
-        names::check("a policy", &entry.name, entry.place, cx);
-        if let Some(policy) = &entry.value.0 {
+        names::check_policy(&entry.name, entry.place, cx);
+        if let Some(PolicySpec(policy)) = &entry.value.0 {
             policy::check(policy, &["policies", &entry.name], cx);
         }
         if !used.contains(entry.name.as_str()) {
             let message = format!("no fleet uses the policy `{}`", short(&entry.name));
-            cx.warn(entry.place, message, "name it in a fleet or in `compare`, or remove it");
+            cx.warn(entry.place, message, "name it in a fleet, an action or in `compare`, or remove it");
         }
     }
     fleets
@@ -80,7 +82,8 @@ fn named_by_node<'a>(fleet: &str, raw: &'a RawPlan, cx: &Context) -> Option<&'a 
     raw.policies.0.as_ref()?.0.iter().map(|entry| entry.name.as_str()).find(|known| known == name)
 }
 
-fn resolve(fleet: &str, policy: &At<PolicyRef>, raw: &RawPlan, cx: &mut Context) -> Option<(String, Policy)> {
+/// The policy that is named, or spelled out in the fleet, and its name.
+pub(super) fn resolve(fleet: &str, policy: &At<PolicyRef>, raw: &RawPlan, cx: &mut Context) -> Option<(String, Policy)> {
     match &policy.value {
         PolicyRef::Inline(inline) => {
             policy::check(inline, &["fleets", fleet, "policy"], cx);
@@ -89,10 +92,9 @@ fn resolve(fleet: &str, policy: &At<PolicyRef>, raw: &RawPlan, cx: &mut Context)
         PolicyRef::Named(name) => {
             let entry = raw.policies.0.as_ref()?.0.iter().find(|entry| entry.name == *name);
             match entry {
-                Some(entry) => entry.value.0.clone().map(|policy| (name.clone(), policy)),
+                Some(entry) => entry.value.0.clone().map(|policy| (name.clone(), policy.0)),
                 None => {
-                    let known = cx.keys("policies");
-                    names::unknown("policy", name, policy.place, &known.iter().map(String::as_str).collect::<Vec<_>>(), cx);
+                    names::unknown_policy(name, policy.place, cx);
                     None
                 }
             }

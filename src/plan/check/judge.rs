@@ -107,7 +107,8 @@ fn steady_state(raw: &RawPlan, timeline: &timeline::Checked, length: Option<Span
 
 /// Refuses figures that need a whole run.
 fn only_at_the_end(figure: Figure, whose: &str, place: Place, cx: &mut Context) {
-    if matches!(figure, Figure::RecoveryTime | Figure::ErrorWindow | Figure::Relapses | Figure::Unresolved | Figure::WastedWork) {
+    let late = [Figure::RecoveryTime, Figure::ErrorWindow, Figure::Relapses, Figure::Unresolved, Figure::WaveScore, Figure::WastedWork];
+    if late.contains(&figure) {
         let message = format!("`{}` is known only when the run has ended: `{whose}` cannot use it", figure.word());
         cx.error(place, message, "write it as a gate");
     }
@@ -275,6 +276,9 @@ fn check_gate(
     if figure == Figure::WastedWork {
         wasted_work(raw, place, cx);
     }
+    if figure == Figure::WaveScore {
+        wave_score(gate, place, cx);
+    }
     if let Some(fleet) = &gate.fleet {
         let place = cx.at(&["gates", index, "fleet"]);
         let known = cx.keys("fleets");
@@ -283,6 +287,17 @@ fn check_gate(
         } else if of_recovery || figure == Figure::WastedWork {
             cx.error(place, format!("`{}` is a figure of the whole run, not of a fleet", figure.word()), "remove `fleet`");
         }
+    }
+}
+
+/// Waves are looked for in one stretch only, and in no baseline.
+fn wave_score(gate: &GateConfig, place: Place, cx: &mut Context) {
+    if gate.during != During::Run {
+        let message = "`wave_score` looks at the stretch from the first fault to the end, and at no other";
+        cx.error(gate.during_place, message, "remove `during`");
+    }
+    if matches!(gate.condition.comparison.bound, Bound::OfBaseline(_)) {
+        cx.error(place, "`wave_score` has no baseline", "compare it with a factor, such as `\"<= 1.3x\"`");
     }
 }
 

@@ -58,8 +58,14 @@ pub(super) fn check(fleet: &str, load: &Load, clients: u32, length: Option<Span>
             let place = at(cx, "points");
             rate_bounds(curve.peak(), 1.0, place, cx);
             // The rate goes towards a point that lies beyond the end; one behind it does nothing.
-            if let Some([_, late]) = curve.points.array_windows().find(|[before, _]| length.is_some_and(|length| before.at >= length)) {
-                cx.warn(place, format!("the point at {} does nothing: the run is over before", late.at), "make `length` longer, or remove it");
+            if let Some([_, late]) =
+                curve.points.array_windows().find(|[before, _]| length.is_some_and(|length| before.at >= length))
+            {
+                cx.warn(
+                    place,
+                    format!("the point at {} does nothing: the run is over before", late.at),
+                    "make `length` longer, or remove it",
+                );
             }
         }
         Load::Foreground(shape) => foreground(shape, clients, length, &path, cx),
@@ -109,8 +115,17 @@ fn spike_fits(spike: &Spike, length: Option<Span>, [at, lasting]: [Place; 2], cx
 fn rate_bounds(rate: Rate, factor: f64, place: Place, cx: &mut Context) {
     if rate.get() <= 0.0 {
         cx.error(place, "a rate of 0 offers nothing", "remove the fleet, or raise the rate");
-    } else if rate.get() * factor > MAX_RATE {
-        let message = format!("{}/s over the fleet: {MAX_RATE}/s at most", rate.get() * factor);
+    } else {
+        rate_bounds_above(rate.get() * factor, place, cx);
+    }
+}
+
+/// Whether a fleet's rate is no higher than a plan may ask for.
+pub(super) fn rate_bounds_above(rate: f64, place: Place, cx: &mut Context) -> bool {
+    let sound = rate <= MAX_RATE;
+    if !sound {
+        let message = format!("{rate}/s over the fleet: {MAX_RATE}/s at most");
         cx.error(place, message, "lower the rate, or the number of clients");
     }
+    sound
 }

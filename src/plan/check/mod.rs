@@ -1,5 +1,6 @@
 //! From what a plan says to what can be run: names resolved, numbers checked against each other.
 
+mod actions;
 mod compare;
 mod devices;
 mod fleets;
@@ -74,6 +75,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
         fleets,
         steady_state: judged.steady_state,
         timeline: timeline.steps,
+        actions: timeline.actions,
         recovery: judged.recovery,
         gates: judged.gates,
         recovered: judged.recovered,

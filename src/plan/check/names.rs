@@ -2,6 +2,7 @@
 
 use super::Context;
 use crate::config::{At, Lenient, Place, closest};
+use crate::plan::presets;
 
 /// The longest name; it becomes a folder's, and a header's value.
 const MAX_LEN: usize = 64;
@@ -25,6 +26,13 @@ pub(super) fn check(what: &str, name: &str, place: Place, cx: &mut Context) -> b
     false
 }
 
+/// Checks the name of a policy: as any other, or a preset's.
+pub(super) fn check_policy(name: &str, place: Place, cx: &mut Context) {
+    if !presets::names().any(|preset| preset == name) {
+        check("a policy", name, place, cx);
+    }
+}
+
 /// The plan's name: what it says, or its file's.
 pub(super) fn plan_name(name: &Option<Lenient<At<String>>>, file: &str, cx: &mut Context) -> Option<String> {
     match name {
@@ -44,6 +52,20 @@ fn sanitized(text: &str) -> String {
     let mapped: String =
         text.chars().take(MAX_LEN).map(|c| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' }).collect();
     mapped.trim_matches(['-', '_']).to_string()
+}
+
+/// Reports a name that no policy of the plan has, and no preset.
+pub(super) fn unknown_policy(name: &str, place: Place, cx: &mut Context) {
+    let known = cx.keys("policies");
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let near = closest(name, known.iter().copied()).is_none().then(|| closest(name, presets::names())).flatten();
+    match near {
+        Some(near) => {
+            let shown: String = name.chars().take(80).collect();
+            cx.error(place, format!("no policy is called `{shown}`"), format!("did you mean `{near}`?"));
+        }
+        None => unknown("policy", name, place, &known, cx),
+    }
 }
 
 /// Reports a name that refers to nothing.

@@ -1,9 +1,12 @@
 //! Checks of the timeline: every step within the run, with a name of its own and fleets that exist.
 
+use super::actions::Actions;
 use super::target::whole_seconds;
 use super::{Context, MAX_LENGTH, names, scope};
 use crate::config::{At, Place};
 use crate::fault::{Fault, Step};
+use crate::fleet::FleetAction;
+use crate::plan::action::{Action, Deed};
 use crate::plan::raw::RawStep;
 use crate::plan::{Fleet, RawPlan};
 use crate::time::{Share, Span, Timestamp};
@@ -15,46 +18,81 @@ const MAX_STEPS: usize = 256;
 
 /// The steps that could be read.
 pub(super) struct Checked {
-    /// In the order of the plan.
+    /// The faults, in the order of the plan.
     pub(super) steps: Vec<Step>,
+    /// What else happens, in the order of its moments.
+    pub(super) actions: Vec<Action>,
     /// Whether these are all: where not, a name that is not among them may still be right.
     pub(super) complete: bool,
 }
 
+impl Checked {
+    const fn nothing() -> Self {
+        Self { steps: Vec::new(), actions: Vec::new(), complete: false }
+    }
+
+    fn takes(&self, name: &str) -> bool {
+        self.steps.iter().any(|step| step.name == name) || self.actions.iter().any(|action| action.name == name)
+    }
+}
+
 /// Checks every step.
-pub(super) fn check(raw: &RawPlan, fleets: &[Fleet], length: Option<Span>, cx: &mut Context) -> Checked {
-    let Some(list) = &raw.timeline.0 else { return Checked { steps: Vec::new(), complete: false } };
+pub(super) fn check(raw: &RawPlan, all: &[Fleet], length: Option<Span>, cx: &mut Context) -> Checked {
+    let mut checked = Checked::nothing();
+    let Some(list) = &raw.timeline.0 else { return checked };
     if list.len() > MAX_STEPS {
         let place = cx.at(&["timeline"]);
         cx.error(place, format!("{} steps: {MAX_STEPS} at most", list.len()), "split the plan");
-        return Checked { steps: Vec::new(), complete: false };
+        return checked;
     }
     let given: Vec<&str> = list.iter().filter_map(|s| s.0.as_ref()?.value.name.as_ref()).map(|n| n.value.as_str()).collect();
     let known = cx.keys("fleets");
-    let mut steps: Vec<Step> = Vec::new();
-    for (index, raw) in list.iter().enumerate() {
-        let Some(At { value: raw, place }) = &raw.0 else { continue };
-        let name = name(raw, &given, &steps, cx);
-        let (from, to) = times(raw, length, &name, cx);
-        fault(&raw.fault.value, &["timeline", &index.to_string(), "fault"], cx);
-        let struck = scope::fleets(raw, &known, cx);
-        let regions = scope::regions(raw, &known, struck.as_deref(), fleets, cx);
-        steps.push(Step { name, from, to, fault: raw.fault.value.clone(), fleets: struck, regions, place: *place });
+    let mut sound = 0;
+    for (index, step) in list.iter().enumerate() {
+        let Some(At { value: step, place }) = &step.0 else { continue };
+        let name = name(step, &given, &checked, cx);
+        let (from, to) = times(step, length, &name, cx);
+        let index = index.to_string();
+        if let Some(At { value: of, .. }) = &step.fault {
+            fault(of, &["timeline", &index, "fault"], cx);
+            let fleets = scope::fleets(step, &known, cx);
+            let regions = scope::regions(step, &known, fleets.as_deref(), all, cx);
+            checked.steps.push(Step { name, from, to, fault: of.clone(), fleets, regions, place: *place });
+        } else if let Some(action) = &step.action {
+            let deed = Actions { raw, fleets: all, known: &known, index }.check(step, action, cx);
+            let Some(what) = deed else { continue };
+            let ends = step.r#for.as_ref().and_then(|_| end_of(&what));
+            checked.actions.push(Action { name: name.clone(), at: from, what, place: *place });
+            checked.actions.extend(ends.map(|what| Action { name: name + "-end", at: to, what, place: *place }));
+        }
+        sound += 1;
     }
-    Checked { complete: steps.len() == list.len(), steps }
+    // Those at one moment stay in the order of the plan.
+    checked.actions.sort_by_key(|action| action.at);
+    Checked { complete: sound == list.len(), ..checked }
 }
 
-/// The step's own name, or its fault's with the first number that is free.
-fn name(raw: &RawStep, given: &[&str], before: &[Step], cx: &mut Context) -> String {
-    let taken = |name: &str| before.iter().any(|step| step.name == name);
+/// What ends a pause that lasts for a time.
+fn end_of(what: &Deed) -> Option<Deed> {
+    match what {
+        Deed::Fleet { fleet, action: FleetAction::Pause { destination, .. } } => {
+            Some(Deed::Fleet { fleet: *fleet, action: FleetAction::Resume { destination: *destination } })
+        }
+        _ => None,
+    }
+}
+
+/// The step's own name, or that of what it does with the first number that is free.
+fn name(raw: &RawStep, given: &[&str], before: &Checked, cx: &mut Context) -> String {
     let Some(At { value, place }) = &raw.name else {
-        let key = raw.fault.value.key();
-        let free = |name: &String| !taken(name) && !given.contains(&name.as_str());
+        let key = raw.fault.as_ref().map(|fault| fault.value.key());
+        let key = key.or(raw.action.as_ref().map(|action| action.value.key())).unwrap_or("step");
+        let free = |name: &String| !before.takes(name) && !given.contains(&name.as_str());
         return (1..).map(|n| if n == 1 { key.to_string() } else { format!("{key}-{n}") }).find(free).unwrap_or_default();
     };
     if names::check("a step", value, *place, cx) && RESERVED.contains(&value.as_str()) {
         cx.error(*place, format!("`{value}` cannot name a step: gates give it a meaning"), "such as `outage`");
-    } else if taken(value) {
+    } else if before.takes(value) {
         cx.error(*place, format!("another step is called `{value}`"), "give each step a name of its own");
     }
     value.clone()

@@ -141,6 +141,12 @@ pub struct WindowResult {
     pub attempts: u64,
     /// Of them, retries.
     pub retries: u64,
+    /// Operations whose moment to be sent came, whether they could be sent or not; 0 in documents of versions before it was kept.
+    #[serde(default)]
+    pub scheduled: u64,
+    /// Requests that reached the proxy; live, the count may be a few milliseconds off. 0 in documents of versions before it was kept.
+    #[serde(default)]
+    pub arrived: u64,
     /// Operations that succeeded within their deadline, booked at completion.
     pub succeeded: u64,
     /// Operations whose client gave up.

@@ -173,6 +173,7 @@ impl Connection {
             None => Request::foreign(self.origin, self.number, self.requests),
         };
         self.requests += 1;
+        self.hub.control.arrive(self.hub.shard, self.origin.fleet);
         // What is installed counts from this moment, even if the shard has not woken up to it yet.
         self.hub.refresh();
         self.meet_change()?;

@@ -14,6 +14,8 @@ pub(super) struct Installed {
     pub(super) active: Active,
 }
 
+/// The most fleets of a plan.
+const MOST_FLEETS: usize = 256;
 /// A door that nobody keeps has nothing to confirm.
 const NOT_KEPT: u64 = u64::MAX;
 
@@ -28,6 +30,8 @@ pub(super) struct Control {
     door_moved: Notify,
     /// By fleet: the number of its next connection.
     pub(super) numbers: Vec<AtomicU32>,
+    /// By shard, then fleet: the requests that reached it.
+    arrived: Vec<AtomicU64>,
     pub(super) live: AtomicUsize,
     /// Connects to the upstream that came about, and the nanoseconds that the fastest took.
     connects: (AtomicU64, AtomicU64),
@@ -68,6 +72,7 @@ impl Control {
             doors: counters(origins * shards, NOT_KEPT),
             door_moved: Notify::new(),
             numbers: (0..origins).map(|_| AtomicU32::new(0)).collect(),
+            arrived: counters(MOST_FLEETS * shards, 0),
             live: AtomicUsize::new(0),
             connects: (AtomicU64::new(0), AtomicU64::new(u64::MAX)),
             trouble: Trouble::default(),
@@ -94,6 +99,19 @@ impl Control {
     pub(super) fn connects(&self) -> Option<(u64, Span)> {
         let (count, fastest) = (self.connects.0.load(Ordering::Relaxed), self.connects.1.load(Ordering::Relaxed));
         (count > 0).then_some((count, Span(fastest)))
+    }
+
+    /// Counts a request of a fleet that reached a shard.
+    pub(super) fn arrive(&self, shard: usize, fleet: u16) {
+        if let Some(count) = self.arrived.get(shard * MOST_FLEETS + usize::from(fleet)) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many requests of a fleet have reached a shard.
+    pub(super) fn arrived(&self, shard: usize, fleet: u16) -> u64 {
+        let count = self.arrived.get(shard * MOST_FLEETS + usize::from(fleet));
+        count.map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
     /// Counts something that a step touched.

@@ -14,6 +14,7 @@ use std::task::{Poll, Waker};
 
 pub(super) struct Hub {
     pub(super) control: Arc<Control>,
+    pub(super) shard: usize,
     installed: RefCell<Installed>,
     closed: Cell<bool>,
     wakers: RefCell<Wakers>,
@@ -32,9 +33,9 @@ pub(super) struct Registration {
 }
 
 impl Hub {
-    pub(super) fn new(control: Arc<Control>) -> Self {
+    pub(super) fn new(control: Arc<Control>, shard: usize) -> Self {
         let installed = RefCell::new(control.installed.borrow().clone());
-        Self { control, installed, closed: Cell::new(false), wakers: RefCell::default() }
+        Self { control, shard, installed, closed: Cell::new(false), wakers: RefCell::default() }
     }
 
     /// Leaves the waker of the current task here. Valid only in the task itself, not under a combinator that has

@@ -106,7 +106,7 @@ impl Proxy {
     /// Serves one shard's listeners and connections, until it is dropped; that closes them all. To run inside a
     /// `LocalSet` on the shard's current_thread runtime, once per shard; a second call for a shard serves nothing.
     pub async fn serve(self: Arc<Self>, shard: usize) {
-        let hub = Rc::new(Hub::new(self.control.clone()));
+        let hub = Rc::new(Hub::new(self.control.clone(), shard));
         let _closing = Closing(hub.clone());
         self.open_doors(shard, &hub);
         let mut changes = self.control.installed.subscribe();
@@ -140,6 +140,11 @@ impl Proxy {
     /// How many requests and connections a step of the timeline has touched.
     pub fn touched(&self, step: usize) -> u64 {
         self.control.touched(step)
+    }
+
+    /// How many requests of a fleet have reached a shard's listeners.
+    pub fn arrived(&self, shard: usize, fleet: u16) -> u64 {
+        self.control.arrived(shard, fleet)
     }
 
     /// Counts a connect that the kernel refused to a client there. The proxy cannot see those itself, since

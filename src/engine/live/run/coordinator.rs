@@ -2,6 +2,7 @@
 
 use super::RunError;
 use super::hearing::Hearing;
+use crate::engine::live::actions::{Answer as Answered, Outside, Undone};
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::proxy::Proxy;
 use crate::engine::live::shard::{Control, Message, Shard};
@@ -10,15 +11,16 @@ use crate::engine::live::stop::{Answer, Checks};
 use crate::engine::live::target::TargetProcess;
 use crate::engine::live::timer::Timer;
 use crate::engine::live::transport::{Requests, WireCounts};
-use crate::engine::shared::{Faults, WINDOW, limits_reached};
+use crate::engine::shared::{Acts, Faults, WINDOW, blank, limits_reached, look_for_waves};
 use crate::fault::{Phase, Timeline};
 use crate::gate::stop::Stops;
-use crate::metrics::{RunEvent, RunRecord, Series, StopReason, Totals};
+use crate::metrics::{Acted, ActionOutcome, ActionRecord, RunEvent, RunRecord, Series, StopReason, Totals};
 use crate::plan::Plan;
 use crate::time::{Span, Timestamp};
 use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// From the start of the clock's countdown to its zero: time for every shard to hear of it.
 const LEAD: Span = Span::from_millis(20);
@@ -48,6 +50,8 @@ pub struct Parts {
     pub messages: mpsc::UnboundedReceiver<Message>,
     pub series: Series,
     pub checks: Checks,
+    /// Commands and webhooks; none once the end has begun.
+    pub outside: Option<Outside>,
     pub target: Option<TargetProcess>,
     pub signals: Signals,
     pub hearing: Hearing,
@@ -62,6 +66,7 @@ pub struct Coordinator {
     /// The moments at which something changes that have not come yet; the last one first.
     moments: Vec<Timestamp>,
     faults: Faults,
+    acts: Acts,
     stops: Stops,
     /// Whether each check of `stop_if` passed when it was last asked.
     passed: Vec<bool>,
@@ -80,12 +85,14 @@ impl Coordinator {
         let timer = Timer::new().map_err(|source| RunError::System { what: "no timer", source })?;
         let mut moments: Vec<Timestamp> = parts.timeline.changes();
         moments.extend(parts.phases.iter().map(|phase| phase.from));
+        moments.extend(parts.outside.iter().flat_map(Outside::moments));
         moments.sort_unstable_by(|a, b| b.cmp(a));
         moments.dedup();
         Ok(Self {
             timer,
             moments,
             faults: Faults::new(&parts.timeline),
+            acts: Acts::new(&parts.plan),
             stops: Stops::new(&parts.plan.stop_if, WINDOW, parts.plan.baseline()),
             passed: vec![true; parts.plan.stop_if.len()],
             totals: Vec::new(),
@@ -129,7 +136,7 @@ impl Coordinator {
         let mut overdue = Timestamp::ZERO + self.parts.plan.length + OVERDUE;
         while self.totals.len() < self.parts.shards.len() {
             let next = self.moments.last().copied().unwrap_or(Timestamp::NEVER).min(overdue);
-            let Parts { clock, messages, checks, signals, target, .. } = &mut self.parts;
+            let Parts { clock, messages, checks, outside, signals, target, .. } = &mut self.parts;
             let before = clock.now();
             let stop = tokio::select! {
                 biased;
@@ -142,6 +149,7 @@ impl Coordinator {
                 },
                 message = messages.recv() => self.hear(message),
                 answer = checks.next() => self.weigh(&answer),
+                answer = answer_of(outside.as_mut()) => self.acted(answer),
                 _ = pulse.tick() => target.as_mut().and_then(TargetProcess::died).map(StopReason::Internal),
             };
             if stop.is_some() {
@@ -167,7 +175,42 @@ impl Coordinator {
         if let Some(phase) = phase {
             self.tell(&RunEvent::PhaseStarted { phase });
         }
+        // Faults first: what is begun outside may take the machine's time.
+        if let Some(outside) = &mut self.parts.outside {
+            outside.begin(moment);
+        }
         None
+    }
+
+    /// A command or a webhook has answered.
+    fn acted(&mut self, answer: Answered) -> Option<StopReason> {
+        let Answered { index, began, worked, detail } = answer;
+        let outcome = if worked { ActionOutcome::Done } else { ActionOutcome::Failed };
+        let record = ActionRecord { at: began, outcome, detail, ..blank(&self.parts.plan, index) };
+        let (_, event) = self.acts.book(index, record);
+        self.tell(&event);
+        None
+    }
+
+    /// Kills what still runs outside, and begins to undo what was done there.
+    fn begin_undoing(&mut self) -> Option<JoinHandle<Vec<Undone>>> {
+        let (answers, undoing) = self.parts.outside.take()?.end();
+        for answer in answers {
+            let _ = self.acted(answer);
+        }
+        Some(undoing)
+    }
+
+    /// Waits until everything outside is undone, each within its own time; whether it is.
+    async fn undo(&mut self, undoing: Option<JoinHandle<Vec<Undone>>>) -> bool {
+        let Some(undoing) = undoing else { return true };
+        let Ok(undone) = undoing.await else { return false };
+        for Undone { index, confirmed, detail } in &undone {
+            self.acts.undone(*index, *confirmed);
+            let (action, detail) = (self.parts.plan.actions[*index].name.clone(), detail.clone());
+            self.tell(&RunEvent::Undone { action, confirmed: *confirmed, detail });
+        }
+        undone.iter().all(|undone| undone.confirmed)
     }
 
     fn hear(&mut self, message: Option<Message>) -> Option<StopReason> {
@@ -201,8 +244,16 @@ impl Coordinator {
             let ended: u64 = window.all.by_outcome.values().sum();
             self.ended = self.ended.map(|before| before + ended);
         }
+        let acted = self.parts.series.acted();
+        self.tell_acted(&acted);
         self.warn_of_unreachable();
         stop.map(StopReason::StopCondition)
+    }
+
+    fn tell_acted(&mut self, acted: &[Acted]) {
+        for (at, event) in self.acts.fleets_acted(&self.parts.plan, acted) {
+            self.parts.hearing.event(at, &event);
+        }
     }
 
     /// Says once that most attempts fail because the target takes no connections: else that is one column among many.
@@ -237,10 +288,12 @@ impl Coordinator {
         let now = self.parts.clock.now();
         let events = self.faults.end_all(&self.parts.timeline, now, |step| self.parts.proxy.touched(step));
         events.iter().for_each(|event| self.tell(event));
+        let undoing = self.begin_undoing();
         let end = Timestamp::ZERO + self.parts.plan.length;
         let ended = if stopped.is_some() { end.min(now + STOP_AHEAD) } else { end };
         let cleanup_confirmed = cleared && self.parts.proxy.settled(PATIENCE.to_std()).await;
         let internal = self.stop_load(ended).await;
+        let undone = self.undo(undoing).await;
         let service = match self.parts.target.take() {
             Some(target) => within(PATIENCE, target.stop()).await.flatten(),
             None => None,
@@ -255,20 +308,24 @@ impl Coordinator {
         for text in self.parts.proxy.notices() {
             self.tell(&RunEvent::Warning { text });
         }
+        let acted = self.parts.series.acted_last(&self.totals);
+        self.tell_acted(&acted);
         self.tell(&RunEvent::Ended);
         let unheard = self.parts.hearing.end(PATIENCE).await;
         let rest = RunRecord {
             fleets: self.parts.plan.fleets.iter().map(|fleet| fleet.name.clone()).collect(),
             faults,
+            actions: self.acts.records(),
             ended,
             length: self.parts.plan.length,
             stopped: stopped.or(internal),
-            cleanup_confirmed,
+            cleanup_confirmed: cleanup_confirmed && undone,
             service,
             connects: self.parts.proxy.connects(),
             ..RunRecord::default()
         };
         let mut record = self.parts.series.finish(self.totals, rest);
+        look_for_waves(&self.parts.plan, &mut record);
         let own = [
             ("ephemeral ports", self.wires.out_of_ports),
             ("file descriptors", self.wires.out_of_descriptors),
@@ -304,6 +361,14 @@ impl Coordinator {
 
     fn tell(&mut self, event: &RunEvent) {
         self.parts.hearing.event(self.parts.clock.now(), event);
+    }
+}
+
+/// The next answer of a command or a webhook; never, where there is none.
+async fn answer_of(outside: Option<&mut Outside>) -> Answered {
+    match outside {
+        Some(outside) => outside.next().await,
+        None => std::future::pending().await,
     }
 }
 

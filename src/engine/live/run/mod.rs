@@ -4,6 +4,7 @@ mod coordinator;
 mod hearing;
 mod preflight;
 
+use super::actions::ActionError;
 use super::guard::GuardError;
 use super::limits::TooManySockets;
 use super::proxy::ProxyError;
@@ -48,6 +49,9 @@ pub enum RunError {
     /// A check of `stop_if` that cannot be asked.
     #[error(transparent)]
     Check(#[from] CheckError),
+    /// An action of the timeline that cannot be done.
+    #[error(transparent)]
+    Action(#[from] ActionError),
     /// TLS that cannot be spoken.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -79,6 +83,7 @@ impl RunError {
         match self {
             Self::Guard(guard) => guard.is_refusal(),
             Self::Check(check) => check.is_refusal(),
+            Self::Action(action) => action.is_refusal(),
             _ => false,
         }
     }

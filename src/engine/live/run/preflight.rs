@@ -3,6 +3,7 @@
 use super::coordinator::{Coordinator, Parts};
 use super::hearing::Hearing;
 use super::{RunError, RunSetup};
+use crate::engine::live::actions::Outside;
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::guard::{Allowed, Dialler};
 use crate::engine::live::limits;
@@ -41,6 +42,7 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     let aim = unless_interrupted(&mut signals, aiming).await?.map_err(|error| RunError::WarmUp(error.to_string()))??;
     warnings.extend(aim.warning);
     let checks = Checks::prepare(&plan.stop_if, &allowed, plan.target.ca_file.as_deref())?;
+    let outside = Outside::prepare(&plan, &allowed, setup.approve)?;
     let requests = Arc::new(Requests::new(&plan, &aim.authority, &aim.path)?);
     let (target, upstream) = match aim.upstream {
         Some(upstream) => (None, upstream),
@@ -68,6 +70,7 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     }
     let shared_clock: Arc<dyn Clock> = clock.clone();
     let checks = Checks::start(checks, &shared_clock);
+    let outside = Outside::new(outside, shared_clock);
     let series = Series::new(shards.len(), plan.fleets.len(), &phases, WINDOW);
     Coordinator::new(Parts {
         plan,
@@ -80,6 +83,7 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         messages,
         series,
         checks,
+        outside: Some(outside),
         target,
         signals,
         warnings,

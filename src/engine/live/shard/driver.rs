@@ -166,11 +166,17 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
     }
 
     fn close_window(&mut self, at: Timestamp) {
-        self.gauges.clear();
-        self.gauges.extend(self.machines.iter().map(|machine| machine.gauges(at)));
+        self.gauge(at);
         let slice = self.book.close_window(self.open, &self.gauges);
         self.open += 1;
         let _ = self.messages.send(Message::Slice(slice));
+    }
+
+    /// By fleet, what its clients hold, and what has reached the proxy.
+    fn gauge(&mut self, at: Timestamp) {
+        self.gauges.clear();
+        let machines = (0u16..).zip(&self.machines);
+        self.gauges.extend(machines.map(|(fleet, machine)| Gauges { arrived: self.wire.arrived(fleet), ..machine.gauges(at) }));
     }
 
     /// Does what was due before the end and is not done yet: operations that come up late are offered all the same, and how
@@ -230,8 +236,7 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
             self.close_window(self.window_end());
         }
         // The last window shows what was held; stopping makes it unresolved.
-        self.gauges.clear();
-        self.gauges.extend(self.machines.iter().map(|machine| machine.gauges(end)));
+        self.gauge(end);
         self.each_machine(end, Machine::stop);
         // A shard that heard of the stop too late has closed that window; the recorder then keeps the rest.
         if self.window_end() < end + WINDOW {

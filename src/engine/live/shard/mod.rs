@@ -186,7 +186,7 @@ fn driver(setup: &ShardSetup, wire: Transport, messages: mpsc::UnboundedSender<M
 
 fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
     let fleets = setup.plan.fleets.iter().enumerate().map(|(number, fleet)| {
-        let number = fleet_number(number);
+        let (number, proxy, shard) = (fleet_number(number), setup.proxy.clone(), setup.index);
         let door = |region| {
             let (origin, proxy) = (Origin { fleet: number, region }, setup.proxy.clone());
             Door { addr: setup.proxy.addr(origin), on_refused: Box::new(move || proxy.refused(origin)) }
@@ -197,6 +197,7 @@ fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
             doors: (0..fleet.config.regions.count()).map(door).collect(),
             region_of: Box::new(fleet.region_of()),
             connections: fleet.config.connections,
+            arrived: Box::new(move || proxy.arrived(shard, number)),
         }
     });
     fleets.collect()

@@ -377,3 +377,29 @@ length: 2s"
     assert!(off(&Plan { seed: 2, ..plan.clone() }, end), "a seed");
     assert!(off(&plan, end - Span::from_millis(1)), "an end");
 }
+
+#[test]
+fn what_the_timeline_does_to_clients() {
+    check(
+        &format!(
+            "{SERVICE}
+policies:
+  p: {{ attempts: 3, timeout: 200ms, backoff: {{ fixed: {{ delay: 50ms }} }} }}
+  q: {{ attempts: 5, timeout: 150ms, backoff: {{ exponential: {{ base: 20ms, jitter: full }} }}, budget: {{ ratio: 30%, tier: fleet }} }}
+fleets:
+  f: {{ clients: 20, policy: p, load: {{ poisson: {{ rate: 90/s }} }} }}
+  c: {{ clients: 5, policy: p, load: {{ closed: {{ think: 30ms }} }} }}
+timeline:
+  - {{ at: 200ms, for: 300ms, action: {{ pause: {{ fleet: f, scope: ingress }} }} }}
+  - {{ at: 600ms, for: 300ms, action: {{ pause: {{ fleet: c }} }} }}
+  - {{ at: 700ms, for: 600ms, name: out, fault: {{ blackhole: {{ share: 70% }} }} }}
+  - {{ at: 900ms, action: {{ set_rate: {{ fleet: f, factor: 150% }} }} }}
+  - {{ at: 1100ms, action: {{ restart: {{ fleet: f, policy: q, stagger: 200ms }} }} }}
+  - {{ at: 1200ms, action: {{ scale: {{ fleet: c, to: 2 }} }} }}
+  - {{ at: 1600ms, action: {{ set_policy: {{ fleet: c, policy: q }} }} }}
+  - {{ at: 1700ms, action: {{ drop_backlog: {{ fleet: f }} }} }}
+length: 2500ms"
+        ),
+        "success timeout cancelled retry refused dropped acted",
+    );
+}

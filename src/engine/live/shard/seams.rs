@@ -25,6 +25,9 @@ pub trait Wire {
     /// Returns once an attempt has ended.
     fn ready(&self) -> impl Future<Output = ()>;
 
+    /// How many requests of a fleet have reached this shard's part of the proxy.
+    fn arrived(&self, fleet: u16) -> u64;
+
     /// What happened to connections so far.
     fn counts(&self) -> WireCounts;
 }
@@ -75,6 +78,10 @@ impl Wire for Transport {
 
     async fn ready(&self) {
         self.ready().await;
+    }
+
+    fn arrived(&self, fleet: u16) -> u64 {
+        self.arrived(fleet)
     }
 
     fn counts(&self) -> WireCounts {

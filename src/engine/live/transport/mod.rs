@@ -13,7 +13,7 @@ mod response;
 
 pub use io::Io;
 pub use queue::{Completion, Completions};
-pub use request::{HeaderError, Requests};
+pub use request::{HeaderError, Requests, headers_of};
 pub use response::BODY_LIMIT;
 
 use crate::engine::live::clock::Clock;
@@ -38,6 +38,8 @@ pub struct FleetWires {
     pub region_of: Box<dyn Fn(u32) -> u16>,
     /// How long a connection lives.
     pub connections: Connections,
+    /// How many of the fleet's requests have reached this shard's part of the proxy.
+    pub arrived: Box<dyn Fn() -> u64>,
 }
 
 /// Where clients connect.
@@ -82,6 +84,7 @@ pub struct Transport {
 struct Wires {
     first: u32,
     slots: Vec<Rc<Slot>>,
+    arrived: Box<dyn Fn() -> u64>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -91,7 +94,7 @@ impl Transport {
         let completions = Rc::new(Completions::default());
         let counts = Rc::new(Cell::new(WireCounts::default()));
         let wires = fleets.into_iter().map(|fleet| {
-            let FleetWires { fleet, numbers, doors, region_of, connections } = fleet;
+            let FleetWires { fleet, numbers, doors, region_of, connections, arrived } = fleet;
             let wire = |door: Door| Wire {
                 fleet,
                 door,
@@ -108,7 +111,7 @@ impl Transport {
                 tokio::task::spawn_local(client::run(wire, slot.clone()))
             };
             let tasks = numbers.clone().zip(&slots).map(start).collect();
-            Wires { first: numbers.start, slots, tasks }
+            Wires { first: numbers.start, slots, arrived, tasks }
         });
         Self { fleets: wires.collect(), completions: completions.clone(), counts, serial: Cell::new(0) }
     }
@@ -157,6 +160,11 @@ impl Transport {
     /// Returns once an attempt has ended.
     pub async fn ready(&self) {
         std::future::poll_fn(|cx| self.completions.poll_ready(cx)).await;
+    }
+
+    /// How many of a fleet's requests have reached this shard's part of the proxy.
+    pub fn arrived(&self, fleet: u16) -> u64 {
+        self.fleets.get(usize::from(fleet)).map_or(0, |wires| (wires.arrived)())
     }
 
     /// What happened to connections so far.

@@ -170,7 +170,11 @@ fn fleet_headers(name: &str, priority: Option<&str>) -> Result<HeaderMap, Header
     Ok(headers)
 }
 
-fn headers_of(table: &Table<PlanValue>) -> Result<HeaderMap, HeaderError> {
+/// The headers of a table, secrets read.
+///
+/// # Errors
+/// A secret that is not there, a name or value that HTTP does not allow.
+pub fn headers_of(table: &Table<PlanValue>) -> Result<HeaderMap, HeaderError> {
     let mut headers = HeaderMap::new();
     for entry in &table.0 {
         let name = HeaderName::from_bytes(entry.name.as_bytes()).map_err(|_| illegal(&entry.name))?;

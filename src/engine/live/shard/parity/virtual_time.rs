@@ -95,6 +95,10 @@ impl Wire for FarSide {
         std::future::poll_fn(|_| if self.inner.borrow().ended.is_empty() { Pending } else { Ready(()) }).await;
     }
 
+    fn arrived(&self, fleet: u16) -> u64 {
+        self.inner.borrow().world.arrived(usize::from(fleet))
+    }
+
     fn counts(&self) -> WireCounts {
         WireCounts::default()
     }

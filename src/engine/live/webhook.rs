@@ -1,0 +1,128 @@
+//! A request to a webhook, ready to be sent: built, its host checked, before the run begins.
+
+use super::guard::{Allowed, GuardError};
+use super::tls::{self, TlsError};
+use super::transport::{HeaderError, Io, headers_of};
+use crate::plan::{Call, Scheme, StatusSet, TargetUrl};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::header::{HOST, HeaderMap};
+use hyper::{Method, Request};
+use rustls_pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsConnector;
+
+/// So much of an answer's body is kept.
+const KEPT: usize = 300;
+
+/// Why a webhook cannot be called at all.
+#[derive(Debug, thiserror::Error)]
+pub enum WebhookError {
+    /// Its host must not be dialled.
+    #[error(transparent)]
+    Guard(#[from] GuardError),
+    /// TLS that cannot be spoken.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// A header that cannot be sent.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+    /// A URL or a method that cannot be used.
+    #[error("{0}")]
+    Call(String),
+}
+
+/// A request that can be sent any number of times.
+#[derive(Clone)]
+pub struct Webhook {
+    to: TargetUrl,
+    method: Method,
+    headers: HeaderMap,
+    body: Bytes,
+    expect: Vec<StatusSet>,
+    allowed: Allowed,
+    tls: Option<(TlsConnector, ServerName<'static>)>,
+}
+
+impl Webhook {
+    /// Makes it ready. Blocks while a name is resolved; one that is not is no error yet.
+    ///
+    /// # Errors
+    /// A host that must not be dialled, TLS that cannot be spoken, a header that cannot be sent.
+    pub fn new(call: &Call, allowed: &Allowed, ca_file: Option<&str>) -> Result<Self, WebhookError> {
+        let to = TargetUrl::parse(&call.url.value).map_err(WebhookError::Call)?;
+        match allowed.resolve(&to.host, to.port) {
+            Err(refusal) if refusal.is_refusal() => return Err(refusal.into()),
+            Ok(_) | Err(_) => {}
+        }
+        let tls = match to.scheme {
+            Scheme::Http => None,
+            Scheme::Https => {
+                let (config, name) = tls::client(&to.host, ca_file)?;
+                Some((TlsConnector::from(config), name))
+            }
+        };
+        let method = Method::from_bytes(call.method.value.as_bytes());
+        let method = method.map_err(|_| WebhookError::Call(format!("`{}` is no method", call.method.value)))?;
+        let (headers, body) = (headers_of(&call.headers)?, Bytes::from(call.body.clone()));
+        Ok(Self { to, method, headers, body, expect: call.expect.clone(), allowed: allowed.clone(), tls })
+    }
+
+    /// What it is, for a message.
+    pub fn name(&self) -> String {
+        format!("{} {}{}", self.method, self.to.authority(), self.to.path)
+    }
+
+    /// Sends it: what was answered, as an error where that is not what is expected. Never ends by itself where nobody answers.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being answered as expected, in words.
+    pub async fn send(&self) -> Result<String, String> {
+        let (allowed, host, port) = (self.allowed.clone(), self.to.host.clone(), self.to.port);
+        // Resolved and checked each time: a name may move to where it must not be followed.
+        let resolved = tokio::task::spawn_blocking(move || allowed.resolve(&host, port)).await;
+        let addresses = resolved.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+        let stream = TcpStream::connect(&addresses[..]).await.map_err(|error| error.to_string())?;
+        match &self.tls {
+            None => self.exchange(stream).await,
+            Some((connector, name)) => {
+                let stream = connector.connect(name.clone(), stream).await.map_err(|error| error.to_string())?;
+                self.exchange(stream).await
+            }
+        }
+    }
+
+    async fn exchange<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, stream: S) -> Result<String, String> {
+        let handshake = hyper::client::conn::http1::handshake(Io(stream)).await;
+        let (mut sender, connection) = handshake.map_err(|error| error.to_string())?;
+        let mut request = Request::builder().method(self.method.clone()).uri(&self.to.path);
+        if let Some(headers) = request.headers_mut() {
+            headers.extend(self.headers.clone());
+        }
+        let request = request.header(HOST, self.to.authority()).body(Full::new(self.body.clone()));
+        let request = request.map_err(|error| error.to_string())?;
+        let mut moving = JoinSet::new();
+        moving.spawn(connection);
+        let response = sender.send_request(request).await.map_err(|error| error.to_string())?;
+        let status = response.status();
+        let said = start_of(response.into_body()).await;
+        let text = if said.is_empty() { status.to_string() } else { format!("{status}: {said}") };
+        if self.expect.iter().any(|set| set.contains(status.as_u16())) { Ok(text) } else { Err(text) }
+    }
+}
+
+/// The start of a body, as text.
+async fn start_of(mut body: hyper::body::Incoming) -> String {
+    let mut kept = Vec::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        if let Some(data) = frame.data_ref() {
+            kept.extend_from_slice(&data[..data.len().min(KEPT - kept.len())]);
+        }
+        if kept.len() >= KEPT {
+            break;
+        }
+    }
+    String::from_utf8_lossy(&kept).trim().to_string()
+}
