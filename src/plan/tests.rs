@@ -760,9 +760,9 @@ fn a_time_scale_is_every_figure_divided_by_hand() {
         }
         lines
     };
-    for (a, b) in told(scaled).iter().zip(&told(by_hand)) {
-        assert_eq!(a, b);
-    }
+    let (scaled, by_hand) = (told(scaled), told(by_hand));
+    assert!(scaled.len() == by_hand.len() && scaled.len() > 300, "{} and {} lines", scaled.len(), by_hand.len());
+    scaled.iter().zip(&by_hand).for_each(|(a, b)| assert_eq!(a, b));
     let plain = load_with(&text(0), &[]).unwrap().plan;
     assert_eq!((plain.time_scale, load_with(&text(0), &["time_scale=1"]).unwrap().plan), (None, plain));
 }
