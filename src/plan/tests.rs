@@ -171,6 +171,18 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("timeout: 1s", "timeout: 1s, budget: { bucket: ¶{ burst: 5 }, tier: fleet }", "`deposit` is missing"),
     ("timeout: 1s", "timeout: 1s, deadline: ¶0", "longer than nothing"),
     ("timeout: 1s", "timeout: 1s, preset: ¶aws-standart-2.1", "no preset is called `aws-standart-2.1`"),
+    (
+        "timeout: 1s",
+        "timeout: 1s, backoff: { linear: { base: 1s, cap: 5s, floor: ¶6s } }",
+        "the floor of 6s is above the cap of 5s",
+    ),
+    (
+        "timeout: 1s",
+        "timeout: 1s, backoff: { fibonacci: { base: 9s, cap: ¶5s } }",
+        "the cap of 5s is shorter than the base of 9s",
+    ),
+    ("timeout: 1s", "timeout: 1s, backoff: { schedule: { waits: ¶[] } }", "expected 1 to 1000"),
+    ("timeout: 1s", "timeout: 1s, backoff: { schedule: { waits: ¶[1s, 2d] } }", "a wait longer than 24h"),
     ("  p: {", "  ¶p.q: { attempts: 1, timeout: 1s }\n  p: {", "cannot name a policy|such as `p-q`"),
     // Fleets.
     ("policy: p", "policy: ¶q", "no policy is called `q`"),

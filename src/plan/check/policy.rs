@@ -3,7 +3,7 @@
 use super::{Context, MAX_LENGTH};
 use crate::config::{At, Place};
 use crate::plan::arithmetic::Offered;
-use crate::policy::backoff::{Backoff, Exponential, Jitter};
+use crate::policy::backoff::{Backoff, Exponential, Jitter, Numbers};
 use crate::policy::budget::{BucketConfig, BudgetConfig, ConcurrentConfig, Kind, Tier, WindowConfig};
 use crate::policy::{Attempts, Policy};
 use crate::time::Span;
@@ -53,43 +53,35 @@ pub(super) fn check(policy: &Policy, path: &[&str], cx: &mut Context) {
 }
 
 fn backoff(backoff: &Backoff, path: &[&str], cx: &mut Context) {
+    if matches!(backoff, Backoff::None(_)) {
+        return;
+    }
     let path = [path, &[backoff.key()]].concat();
-    let (base, cap, floor) = match backoff {
-        Backoff::None(_) => return,
-        Backoff::Fixed(fixed) => (fixed.delay, None, fixed.floor),
-        Backoff::Schedule(schedule) => (schedule.waits.iter().copied().max().unwrap_or_default(), None, schedule.floor),
-        Backoff::Linear(l) => (l.base, l.cap, l.floor),
-        Backoff::Fibonacci(f) => (f.base, f.cap, f.floor),
-        Backoff::Exponential(e) => {
-            growth(e, &path, cx);
-            (e.base, e.cap, e.floor)
-        }
-    };
-    bounds(backoff, (base, cap, floor), &path, cx);
-    jitter(backoff.jitter(), base, &path, cx);
+    let numbers = backoff.numbers();
+    bounds(numbers, &path, cx);
+    if let Backoff::Exponential(e) = backoff {
+        growth(e, &path, cx);
+    }
+    jitter(backoff.jitter(), numbers.written, &path, cx);
 }
 
 /// The first wait, the longest and the shortest must make sense together.
-fn bounds(backoff: &Backoff, (base, cap, floor): (Span, Option<Span>, Span), path: &[&str], cx: &mut Context) {
+fn bounds(numbers: Numbers, path: &[&str], cx: &mut Context) {
+    let Numbers { key, written, cap, floor } = numbers;
     let at = |cx: &Context, key: &str| cx.at(&[path, &[key]].concat());
-    let first = match backoff {
-        Backoff::Schedule(_) => "waits",
-        Backoff::Fixed(_) => "delay",
-        _ => "base",
-    };
-    if base.is_zero() && first == "base" {
+    if written.is_zero() && key == "base" {
         let place = at(cx, "base");
         cx.error(place, "a base of nothing never grows", "write `backoff: none` to retry at once, or such as `base: 200ms`");
     }
-    if let Some(cap) = cap.filter(|cap| *cap < base) {
+    if let Some(cap) = cap.filter(|cap| *cap < written) {
         let place = at(cx, "cap");
-        cx.error(place, format!("the cap of {cap} is shorter than the base of {base}"), "swap them, or raise the cap");
+        cx.error(place, format!("the cap of {cap} is shorter than the base of {written}"), "swap them, or raise the cap");
     }
     if let Some(cap) = cap.filter(|cap| *cap < floor) {
         let place = at(cx, "floor");
         cx.error(place, format!("the floor of {floor} is above the cap of {cap}"), "swap them, or use `fixed` for a steady wait");
     }
-    for (key, wait) in [(first, base), ("cap", cap.unwrap_or_default()), ("floor", floor)] {
+    for (key, wait) in [(key, written), ("cap", cap.unwrap_or_default()), ("floor", floor)] {
         if wait > MAX_LENGTH {
             let place = at(cx, key);
             let hint = if key == "cap" { "leave `cap` out for no cap" } else { "no run is longer" };
