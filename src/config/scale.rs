@@ -19,7 +19,8 @@ impl TimeScale {
     /// # Errors
     /// A sentence that says how a scale is written.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a time scale: write `1/20` to make everything twenty times as fast, `2` half as fast");
+        let wrong =
+            || format!("`{text}` is not a time scale: write `1/20` to make everything twenty times as fast, `2` half as fast");
         let (numerator, denominator) = text.trim().split_once('/').unwrap_or((text.trim(), "1"));
         let whole = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
         let (numerator, denominator) = (whole(numerator)?, whole(denominator)?);

@@ -3,9 +3,9 @@
 
 use super::interface::SharedAfter;
 use crate::keyword;
+use crate::policy::Policy;
 use crate::policy::budget::{Budget, Tier};
 use crate::policy::guards::SharedGuards;
-use crate::policy::Policy;
 use crate::time::{Rate, Span, Timestamp};
 use std::sync::Arc;
 

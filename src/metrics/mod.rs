@@ -15,7 +15,8 @@ pub mod waves;
 
 pub use figure::{Figure, Unit};
 pub use record::{
-    ActionOutcome, ActionRecord, Connects, Counts, FaultRecord, LimitReached, RunEvent, RunRecord, ServiceCounts, StopReason, Summary, Window,
+    ActionOutcome, ActionRecord, Connects, Counts, FaultRecord, LimitReached, RunEvent, RunRecord, ServiceCounts, StopReason,
+    Summary, Window,
 };
 pub use recorder::{Acted, Recorder, Slice, Totals};
 pub use series::Series;

@@ -239,7 +239,11 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn slice(index: usize, offered: u64, retries: u64) -> Slice {
-        Slice { index, fleets: vec![Counts { offered, attempts: 10, retries, backlog: 1, ..Counts::default() }], acted: Vec::new() }
+        Slice {
+            index,
+            fleets: vec![Counts { offered, attempts: 10, retries, backlog: 1, ..Counts::default() }],
+            acted: Vec::new(),
+        }
     }
 
     fn series(shards: usize) -> Series {

@@ -42,10 +42,8 @@ fn transform(values: &mut [(f64, f64)]) {
             values.swap(i, j);
         }
     }
-    let turns: Vec<(f64, f64)> = (0..size / 2)
-        .map(|k| -TAU * k as f64 / size as f64)
-        .map(|angle| (libm::cos(angle), libm::sin(angle)))
-        .collect();
+    let turns: Vec<(f64, f64)> =
+        (0..size / 2).map(|k| -TAU * k as f64 / size as f64).map(|angle| (libm::cos(angle), libm::sin(angle))).collect();
     let mut half = 1;
     while half < size {
         let stride = size / (2 * half);

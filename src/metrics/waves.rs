@@ -110,7 +110,8 @@ pub fn measure(record: &RunRecord, implied: &[Vec<Span>]) -> Waves {
 }
 
 fn taps(windows: &[&Counts], implied: &[Span], window: Span) -> Taps {
-    let of = |tap: fn(&Counts) -> u64| wave(&windows.iter().map(|counts| tap(counts) as f64).collect::<Vec<_>>(), implied, window);
+    let of =
+        |tap: fn(&Counts) -> u64| wave(&windows.iter().map(|counts| tap(counts) as f64).collect::<Vec<_>>(), implied, window);
     Taps { scheduled: of(|c| c.scheduled), dispatched: of(|c| c.attempts), arrived: of(|c| c.arrived) }
 }
 
@@ -164,7 +165,12 @@ fn against(value: f64, trend: f64) -> f64 {
 /// Entry i is the sum of the first i values.
 fn sums(series: &[f64]) -> Vec<f64> {
     let mut sum = 0.0;
-    std::iter::once(0.0).chain(series.iter().map(|x| { sum += x; sum })).collect()
+    std::iter::once(0.0)
+        .chain(series.iter().map(|x| {
+            sum += x;
+            sum
+        }))
+        .collect()
 }
 
 /// What is seen at one period.
@@ -292,14 +298,21 @@ mod tests {
     #[test]
     fn returns_in_step_are_waves_whatever_the_trend() {
         for (name, level) in [("level", 0.0), ("growing", 1.0), ("fading", -0.9)] {
-            let series: Vec<f64> = (0..600)
-                .map(|i| if i % 60 == 13 { 36_000.0 * (1.0 + level * i as f64 / 600.0) } else { 0.0 })
-                .collect();
+            let series: Vec<f64> =
+                (0..600).map(|i| if i % 60 == 13 { 36_000.0 * (1.0 + level * i as f64 / 600.0) } else { 0.0 }).collect();
             let told = of(&series, &[2, 4, 8, 16, 32, 60]);
-            assert_eq!((told.class, told.period, told.implied), (WaveClass::Waves, Span::from_secs(60), true), "{name}: {told:?}");
+            assert_eq!(
+                (told.class, told.period, told.implied),
+                (WaveClass::Waves, Span::from_secs(60), true),
+                "{name}: {told:?}"
+            );
             assert!((told.peak_to_mean - 60.0).abs() < 3.0, "{name}: {told:?}");
             let found = of(&series, &[]);
-            assert_eq!((found.class, found.period, found.implied), (WaveClass::Waves, Span::from_secs(60), false), "{name}: {found:?}");
+            assert_eq!(
+                (found.class, found.period, found.implied),
+                (WaveClass::Waves, Span::from_secs(60), false),
+                "{name}: {found:?}"
+            );
         }
     }
 

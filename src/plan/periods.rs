@@ -98,7 +98,8 @@ mod tests {
             "version: 1\ntarget: {{ service: {{ servers: 1, service_time: 1ms }} }}\nlength: 1m\n\
              fleets: {{ a: {{ clients: 1, policy: {policy}, load: {{ poisson: {{ rate: 1/s }} }} }} }}\n{rest}"
         );
-        let plan = load(&Source { file: "p", text: &text, overrides: &[], env: &|_| None }).unwrap_or_else(|e| panic!("{e}")).plan;
+        let plan =
+            load(&Source { file: "p", text: &text, overrides: &[], env: &|_| None }).unwrap_or_else(|e| panic!("{e}")).plan;
         plan.periods()[0].iter().map(Span::to_string).collect()
     }
 
@@ -106,7 +107,11 @@ mod tests {
     fn waits_that_keep_in_step_imply_periods_and_jitter_does_not() {
         let limited = "timeline: [ { at: 1s, fault: { status: { code: 429, retry_after: 30s } } } ]";
         for (backoff, rest, wanted) in [
-            ("{ exponential: { base: 2s, cap: 60s } }", "", &["2s", "3s", "4s", "5s", "8s", "9s", "16s", "17s", "32s", "33s", "1m", "1m1s"][..]),
+            (
+                "{ exponential: { base: 2s, cap: 60s } }",
+                "",
+                &["2s", "3s", "4s", "5s", "8s", "9s", "16s", "17s", "32s", "33s", "1m", "1m1s"][..],
+            ),
             ("{ exponential: { base: 2s, cap: 60s, jitter: full } }", "", &[]),
             ("{ exponential: { base: 2s, cap: 60s, jitter: decorrelated } }", "", &[]),
             ("{ fixed: { delay: 5s, jitter: { proportional: { share: 10% } } } }", "", &["5s", "6s"]),

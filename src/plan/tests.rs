@@ -724,7 +724,10 @@ const SCALED: &[(&str, &str)] = &[
     ("    budget: { ratio: 10%, window: {}, min_per_second: {}, tier: fleet }\n", "10s|500ms 2|40"),
     ("    breaker: { rate: 50%, window: {}, open_for: {}, tier: client }\n", "1m|3s 30s|1500ms"),
     ("  q: { attempts: 2, timeout: {} }\nfleets:\n", "2s|100ms"),
-    ("  a: { clients: 10, policy: p, load: { poisson: { rate: {} } }, late_starts: { bounded_catchup: { within: {} } } }\n", "100/s|2000/s 1s|50ms"),
+    (
+        "  a: { clients: 10, policy: p, load: { poisson: { rate: {} } }, late_starts: { bounded_catchup: { within: {} } } }\n",
+        "100/s|2000/s 1s|50ms",
+    ),
     ("  b: { clients: 10, policy: q, load: { ramp: { from: {}, to: {}, over: {} } } }\n", "6/m|2/s 20/s|400/s 1m|3s"),
     ("  c: { clients: 10, policy: q, load: { closed: { think: {} } } }\n", "3s|150ms"),
     ("timeline:\n  - { at: {}, for: {}, name: out, fault: { status: { code: 503, retry_after: {} } } }\n", "2m|6s 1m|3s 40s|2s"),

@@ -25,7 +25,9 @@ const LAST_WORDS: Span = Span::from_millis(50);
 #[derive(Debug, thiserror::Error)]
 pub enum ActionError {
     /// A command that nobody approved.
-    #[error("refused: the plan's action `{action}` runs the command `{command}` on this machine: run again with --approve if you mean it")]
+    #[error(
+        "refused: the plan's action `{action}` runs the command `{command}` on this machine: run again with --approve if you mean it"
+    )]
     NotApproved {
         /// The action.
         action: String,
@@ -355,7 +357,10 @@ mod tests {
     fn a_command_needs_approval_and_a_far_host_is_refused() {
         let exec = plan("  - { at: 1s, name: stop, action: { exec: { command: [echo, hi] } } }\n");
         let error = Outside::prepare(&exec, &Allowed::default(), false).err().expect("it is refused");
-        assert!(error.is_refusal() && error.to_string().contains("`echo hi`") && error.to_string().contains("--approve"), "{error}");
+        assert!(
+            error.is_refusal() && error.to_string().contains("`echo hi`") && error.to_string().contains("--approve"),
+            "{error}"
+        );
         let far = plan("  - { at: 1s, action: { http: { url: 'http://192.0.2.1/' } } }\n");
         let error = Outside::prepare(&far, &Allowed::default(), true).err().expect("it is refused");
         assert!(error.is_refusal(), "{error}");
@@ -383,7 +388,10 @@ mod tests {
         let (unheard, undoing) = outside.end();
         assert_eq!(unheard, []);
         let undone = undoing.await.unwrap();
-        assert_eq!(undone.iter().map(|undone| (undone.index, undone.confirmed)).collect::<Vec<_>>(), [(2, true), (1, true), (0, true)]);
+        assert_eq!(
+            undone.iter().map(|undone| (undone.index, undone.confirmed)).collect::<Vec<_>>(),
+            [(2, true), (1, true), (0, true)]
+        );
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "slow\nbad\ngood\n");
         let _ = std::fs::remove_file(&file);
     }

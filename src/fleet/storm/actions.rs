@@ -2,7 +2,8 @@
 
 use super::*;
 
-const OK: fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Hint)> = |_, _| Some((ms(1), AttemptOutcome::Success, Hint::NONE));
+const OK: fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Hint)> =
+    |_, _| Some((ms(1), AttemptOutcome::Success, Hint::NONE));
 const SILENT: fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Hint)> = |_, _| None;
 
 /// `clients` that offer 10/s together for two seconds, and what is done to them.
@@ -75,8 +76,14 @@ fn a_restart_takes_back_what_is_out_and_brings_the_clients_back_one_after_the_ot
 #[test]
 fn another_rate_keeps_the_operations_and_moves_them() {
     let plain = run(3, policy(), &OK, Vec::new());
-    let faster = run(3, policy(), &OK, vec![(950, FleetAction::SetArrivals { factor: 4.0 }), (1_450, FleetAction::SetArrivals { factor: 1.0 })]);
-    let count = |wire: &Wire, from: u64, to: u64| wire.arrivals().iter().filter(|(at, _)| (from..to).contains(&at.as_millis())).count();
+    let faster = run(
+        3,
+        policy(),
+        &OK,
+        vec![(950, FleetAction::SetArrivals { factor: 4.0 }), (1_450, FleetAction::SetArrivals { factor: 1.0 })],
+    );
+    let count =
+        |wire: &Wire, from: u64, to: u64| wire.arrivals().iter().filter(|(at, _)| (from..to).contains(&at.as_millis())).count();
     assert_eq!((count(&plain, 0, 950), count(&plain, 950, 1_450), count(&plain, 1_450, 2_000)), (10, 5, 5));
     assert_eq!((count(&faster, 0, 950), count(&faster, 1_450, 2_000)), (10, 5));
     assert!((19..=21).contains(&count(&faster, 950, 1_450)), "{}", count(&faster, 950, 1_450));
@@ -113,7 +120,8 @@ fn closed_load_stands_still_where_nothing_is_taken_in() {
 
 #[test]
 fn a_backlog_that_is_dropped_is_in_the_books() {
-    let wire = run(2, Policy { timeout: ms(10_000), ..policy() }, &SILENT, vec![(950, FleetAction::DropBacklog { destination: None })]);
+    let wire =
+        run(2, Policy { timeout: ms(10_000), ..policy() }, &SILENT, vec![(950, FleetAction::DropBacklog { destination: None })]);
     assert_eq!(wire.outcomes(OperationOutcome::Dropped), 8, "all but the two on the wires");
     assert_eq!(acted(&wire), [(950, 0, 8)]);
     assert_eq!(wire.outcomes(OperationOutcome::Unresolved), 12);

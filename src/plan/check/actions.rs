@@ -165,7 +165,9 @@ fn fits(before: &Policy, after: &Policy, afresh: bool, fleet: &str, place: Place
         );
         cx.error(place, message, "give the fleet a policy with as many from the start");
     } else if !afresh && after.hedge.is_some() != before.hedge.is_some() {
-        let message = format!("fleet `{fleet}` has attempts on the wire, which a policy that hedges and one that does not treat differently");
+        let message = format!(
+            "fleet `{fleet}` has attempts on the wire, which a policy that hedges and one that does not treat differently"
+        );
         cx.error(place, message, "use `restart`, which takes them back first");
     }
 }
@@ -189,7 +191,11 @@ fn check_call(call: &Call, cx: &mut Context) -> bool {
 
 fn set_lane(set: &RawSetLane, fleet: &FleetConfig, name: &str, cx: &mut Context) -> Option<FleetAction> {
     if destinations(fleet).is_empty() {
-        cx.error(set.fleet.place, format!("fleet `{name}` has no lanes: it has clients, and no workers on a queue"), "remove the step");
+        cx.error(
+            set.fleet.place,
+            format!("fleet `{name}` has no lanes: it has clients, and no workers on a queue"),
+            "remove the step",
+        );
         return None;
     }
     let destination = destination(set.destination.as_ref(), fleet, name, cx)?;

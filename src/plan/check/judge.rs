@@ -107,7 +107,8 @@ fn steady_state(raw: &RawPlan, timeline: &timeline::Checked, length: Option<Span
 
 /// Refuses figures that need a whole run.
 fn only_at_the_end(figure: Figure, whose: &str, place: Place, cx: &mut Context) {
-    let late = [Figure::RecoveryTime, Figure::ErrorWindow, Figure::Relapses, Figure::Unresolved, Figure::WaveScore, Figure::WastedWork];
+    let late =
+        [Figure::RecoveryTime, Figure::ErrorWindow, Figure::Relapses, Figure::Unresolved, Figure::WaveScore, Figure::WastedWork];
     if late.contains(&figure) {
         let message = format!("`{}` is known only when the run has ended: `{whose}` cannot use it", figure.word());
         cx.error(place, message, "write it as a gate");
