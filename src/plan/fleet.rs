@@ -1,6 +1,6 @@
 //! A fleet as written: its settings, and a policy by name or spelled out.
 
-use crate::config::{At, Field, Key, Node, Place, Problems, Read, Shape, Value, closest};
+use crate::config::{At, Field, Key, Node, Place, Problems, Read, Shape, TimeScale, Value, closest};
 use crate::fleet::FleetConfig;
 use crate::plan::presets::PolicySpec;
 use crate::policy::Policy;
@@ -23,6 +23,12 @@ impl Read for PolicyRef {
     }
     fn shape() -> Shape {
         Shape::OneOf(vec![Shape::Text { what: "the name of a policy", pattern: "", examples: &[] }, PolicySpec::shape()])
+    }
+
+    fn rescale(&mut self, by: TimeScale) {
+        if let Self::Inline(policy) = self {
+            policy.rescale(by);
+        }
     }
 }
 
@@ -58,6 +64,11 @@ impl Read for RawFleet {
         let doc_of = "How its clients retry: the name of a policy, or a policy spelled out.".to_string();
         fields.insert(0, Field { name: "policy", doc: doc_of, required: true, shape: PolicyRef::shape() });
         Shape::Record { doc, fields }
+    }
+
+    fn rescale(&mut self, by: TimeScale) {
+        self.policy.rescale(by);
+        self.config.rescale(by);
     }
 }
 
