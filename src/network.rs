@@ -3,7 +3,7 @@
 //! There are two hops, from a client to the proxy and from the proxy to the target, and each is crossed twice by an attempt.
 //! A live run has a network of its own; this stands in for it. Without settings it is what a loopback shows.
 
-use crate::config::{Node, Problems, Read, Shape, Value, read_keyword};
+use crate::config::{Node, Problems, Read, Shape, TimeScale, Value, read_keyword};
 use crate::record;
 use crate::rng::Stream;
 use crate::service::ServiceTime;
@@ -101,6 +101,10 @@ impl Read for Network {
             word(WORDS[1], "Clients across the internet, the target near the proxy."),
         ];
         Shape::OneOf(vec![Shape::Keyword(words), NetworkConfig::shape()])
+    }
+
+    fn rescale(&mut self, by: TimeScale) {
+        self.config.rescale(by);
     }
 }
 

@@ -1,6 +1,7 @@
 //! `stormwake bisect`: simulates a plan at one value of a setting after the other, until it is known where half of the seeds stay stuck.
 
 use super::exit::Code;
+use super::finish::with_scale;
 use super::{check, output, terminal};
 use crate::engine::sim::many::many;
 use crate::gate::tipping::{Found, LEAST_RUNS, Search};
@@ -30,6 +31,9 @@ pub struct Args {
     /// Override a value of the plan at every value of the range: `--set length=4m`. Repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
+    /// Run the plan at another speed: `1/20` divides its durations by twenty and multiplies its rates.
+    #[arg(long, value_name = "SCALE")]
+    time_scale: Option<String>,
     /// How many threads simulate; as many as cores where nothing is said.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
@@ -61,7 +65,8 @@ struct Task<'a> {
 
 fn find(args: &Args) -> Result<Code, Code> {
     let text = check::text_of(&args.plan)?;
-    let base = check::load(&args.plan, &text, &args.overrides).map_err(|error| check::refuse(&error))?;
+    let overrides = with_scale(&args.overrides, args.time_scale.as_deref());
+    let base = check::load(&args.plan, &text, &overrides).map_err(|error| check::refuse(&error))?;
     if base.plan.recovery.is_none() {
         return Err(usage("the plan does not say what counts as recovered: add `recovery: { within: 1m, hold: 20s }`"));
     }
@@ -128,7 +133,8 @@ impl Task<'_> {
     /// The plan with a value.
     fn at(&self, value: f64) -> Result<Loaded, Code> {
         let set = self.args.vary.set(value);
-        let overrides: Vec<String> = self.args.overrides.iter().cloned().chain([set.clone()]).collect();
+        let mut overrides = with_scale(&self.args.overrides, self.args.time_scale.as_deref());
+        overrides.push(set.clone());
         check::load(&self.args.plan, &self.text, &overrides).map_err(|error| {
             let _ = writeln!(std::io::stderr().lock(), "error: with `{set}`, a value of the range, the plan cannot be run:");
             let code = check::refuse(&error);

@@ -1,6 +1,7 @@
 //! `stormwake check`: validates a plan, draws its timeline, and says what its arithmetic predicts.
 
 use super::exit::Code;
+use super::finish::with_scale;
 use super::output;
 use super::terminal;
 use crate::plan::{self, Loaded, PlanError, yaml};
@@ -15,6 +16,9 @@ pub struct Args {
     /// Override a value of the plan: `--set length=2m`, `--set timeline.block.for=30s`. Repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     overrides: Vec<String>,
+    /// Look at the plan at another speed: `1/20` divides its durations by twenty and multiplies its rates.
+    #[arg(long, value_name = "SCALE")]
+    time_scale: Option<String>,
     /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -25,7 +29,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Code {
-    let loaded = match open(&args.plan, &args.overrides) {
+    let loaded = match open(&args.plan, &with_scale(&args.overrides, args.time_scale.as_deref())) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };

@@ -25,6 +25,9 @@ pub struct Common {
     /// Override a value of the plan: `--set length=2m`, `--set timeline.block.for=30s`. Repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
+    /// Run the plan at another speed: `1/20` divides its durations by twenty and multiplies its rates.
+    #[arg(long, value_name = "SCALE")]
+    pub time_scale: Option<String>,
     /// Show no progress: only the verdict.
     #[arg(long, short)]
     pub quiet: bool,
@@ -42,10 +45,15 @@ impl Common {
     /// # Errors
     /// The code to end with, once everything wrong was said.
     pub fn open(&self, seed: Option<u64>) -> Result<Loaded, Code> {
-        let mut overrides = self.overrides.clone();
+        let mut overrides = with_scale(&self.overrides, self.time_scale.as_deref());
         overrides.extend(seed.map(|seed| format!("seed={seed}")));
         super::check::open(&self.plan, &overrides)
     }
+}
+
+/// The overrides of a command, its time scale among them.
+pub fn with_scale(overrides: &[String], scale: Option<&str>) -> Vec<String> {
+    overrides.iter().cloned().chain(scale.map(|scale| format!("time_scale={scale}"))).collect()
 }
 
 /// What is there before the run begins.
@@ -76,6 +84,7 @@ pub fn info(common: &Common, loaded: &Loaded, engine: Engine, now: u64) -> PlanI
         // In virtual time there is no such moment, and equal runs are equal to the byte.
         started_unix_ms: (engine == Engine::Live).then_some(now),
         expect: loaded.plan.expect.as_ref().map(|expect| expect.class),
+        time_scale: loaded.plan.time_scale.map(|scale| scale.to_string()),
     }
 }
 
@@ -254,6 +263,7 @@ mod tests {
             exit_code: 0,
             started_unix_ms: None,
             expect: None,
+            time_scale: None,
         };
         let record = RunRecord::default();
         let judgement = crate::gate::Judgement {

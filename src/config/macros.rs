@@ -57,6 +57,11 @@ macro_rules! record {
             fn missing() -> Option<Self> {
                 None
             }
+
+            #[allow(unused_variables)]
+            fn rescale(&mut self, by: $crate::config::TimeScale) {
+                $( $crate::config::Read::rescale(&mut self.$field, by); )*
+            }
         }
     };
     (@missing $ty:ty) => { <$ty as $crate::config::Read>::missing() };
@@ -105,6 +110,10 @@ macro_rules! choice {
                     }, )* ],
                 }
             }
+
+            fn rescale(&mut self, by: $crate::config::TimeScale) {
+                match self { $( Self::$variant(value) => $crate::config::Read::rescale(value, by), )* }
+            }
         }
     };
 }
@@ -145,6 +154,8 @@ macro_rules! keyword {
                     shape: None,
                 }, )* ])
             }
+
+            fn rescale(&mut self, _by: $crate::config::TimeScale) {}
         }
     };
 }

@@ -10,9 +10,11 @@ mod macros;
 mod node;
 mod problem;
 mod read;
+mod scale;
 mod shape;
 
 pub use node::{Key, Node, Place, Source, Value};
 pub use problem::{Problem, Problems, Severity, closest};
-pub use read::{At, Entry, Fields, Lenient, Read, Table, read_choice, read_keyword, read_text};
+pub use read::{At, Entry, Fields, Lenient, Read, RealTime, Table, read_choice, read_keyword, read_text};
+pub use scale::TimeScale;
 pub use shape::{Alternative, Field, Shape};

@@ -1,6 +1,6 @@
 //! Reading plain types from nodes. A reader reports all that is wrong and goes on; `None` means that it did.
 
-use super::{Alternative, Key, Node, Place, Problems, Shape, Value, closest};
+use super::{Alternative, Key, Node, Place, Problems, Shape, TimeScale, Value, closest};
 use crate::time::{Rate, Share, Span};
 
 /// A type that can be read from a configuration.
@@ -15,6 +15,24 @@ pub trait Read: Sized {
     fn missing() -> Option<Self> {
         None
     }
+
+    /// Puts it at another speed: multiplies durations, divides rates, and leaves everything else. Every type says what it does, so that none
+    /// is forgotten.
+    fn rescale(&mut self, by: TimeScale);
+}
+
+/// A length of time that no scale changes: what it limits happens at its own speed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RealTime(pub Span);
+
+impl Read for RealTime {
+    fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
+        Span::read(node, problems).map(Self)
+    }
+    fn shape() -> Shape {
+        Span::shape()
+    }
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 /// A value that remembers its place, for checks across fields.
@@ -215,6 +233,9 @@ impl<T: Read> Read for Option<T> {
     fn missing() -> Option<Self> {
         Some(None)
     }
+    fn rescale(&mut self, by: TimeScale) {
+        self.iter_mut().for_each(|value| value.rescale(by));
+    }
 }
 
 impl<T: Read> Read for At<T> {
@@ -224,6 +245,9 @@ impl<T: Read> Read for At<T> {
     fn shape() -> Shape {
         T::shape()
     }
+    fn rescale(&mut self, by: TimeScale) {
+        self.value.rescale(by);
+    }
 }
 
 impl<T: Read> Read for Lenient<T> {
@@ -232,6 +256,9 @@ impl<T: Read> Read for Lenient<T> {
     }
     fn shape() -> Shape {
         T::shape()
+    }
+    fn rescale(&mut self, by: TimeScale) {
+        self.0.rescale(by);
     }
 }
 
@@ -246,6 +273,9 @@ impl<T: Read> Read for Vec<T> {
     }
     fn shape() -> Shape {
         Shape::List(Box::new(T::shape()))
+    }
+    fn rescale(&mut self, by: TimeScale) {
+        self.iter_mut().for_each(|value| value.rescale(by));
     }
 }
 
@@ -264,6 +294,9 @@ impl<T: Read> Read for Table<T> {
     fn shape() -> Shape {
         Shape::Map(Box::new(T::shape()))
     }
+    fn rescale(&mut self, by: TimeScale) {
+        self.0.iter_mut().for_each(|entry| entry.value.rescale(by));
+    }
 }
 
 impl Read for bool {
@@ -277,6 +310,7 @@ impl Read for bool {
     fn shape() -> Shape {
         Shape::Bool
     }
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 impl Read for String {
@@ -286,6 +320,7 @@ impl Read for String {
     fn shape() -> Shape {
         Shape::Text { what: "a text", pattern: "", examples: &[] }
     }
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 macro_rules! whole_numbers {
@@ -299,6 +334,7 @@ macro_rules! whole_numbers {
             fn shape() -> Shape {
                 Shape::Integer { min: 0, max: <$ty>::MAX as u64 }
             }
+            fn rescale(&mut self, _by: TimeScale) {}
         }
     )*};
 }
@@ -314,6 +350,7 @@ impl Read for f64 {
     fn shape() -> Shape {
         Shape::Number
     }
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 impl Read for Span {
@@ -327,6 +364,9 @@ impl Read for Span {
             examples: &["30s", "200ms", "1m30s"],
         }
     }
+    fn rescale(&mut self, by: TimeScale) {
+        *self = Span((by.time(self.0 as f64) + 0.5) as u64);
+    }
 }
 
 impl Read for Rate {
@@ -335,6 +375,9 @@ impl Read for Rate {
     }
     fn shape() -> Shape {
         Shape::Text { what: "a rate", pattern: r"^[0-9]+(\.[0-9]+)?/(s|m|h)$", examples: &["600/s", "30/m"] }
+    }
+    fn rescale(&mut self, by: TimeScale) {
+        *self = Rate::per_second(by.rate(self.get())).unwrap_or(*self);
     }
 }
 
@@ -345,6 +388,7 @@ impl Read for Share {
     fn shape() -> Shape {
         Shape::Text { what: "a share", pattern: r"^[0-9]+(\.[0-9]+)?%$", examples: &["10%"] }
     }
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Which kind an operation is, and which object it is about, is drawn by its own key: it depends neither on the policy nor on
 //! what happened before. The priority travels with the request, as the `Priority` header of RFC 9218.
 
-use crate::config::{Node, Place, Problems, Read, Shape, Table};
+use crate::config::{Node, Place, Problems, Read, Shape, Table, TimeScale};
 use crate::rng::{Key, Purpose};
 use crate::time::Share;
 use crate::{keyword, record};
@@ -106,6 +106,9 @@ impl Read for Operations {
     }
     fn shape() -> Shape {
         Table::<OperationKind>::shape()
+    }
+    fn rescale(&mut self, by: TimeScale) {
+        self.0.rescale(by);
     }
 }
 

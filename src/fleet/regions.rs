@@ -3,7 +3,7 @@
 //! A client's region is a function of its number and of the fleet's size: it depends on no seed and no shard, the shares are
 //! exact to one client, and any run of neighbouring numbers is spread evenly over the regions.
 
-use crate::config::{Node, Place, Problems, Read, Shape, Table};
+use crate::config::{Node, Place, Problems, Read, Shape, Table, TimeScale};
 use crate::load::Crowd;
 use crate::time::Share;
 use std::ops::Range;
@@ -91,6 +91,7 @@ impl Read for Regions {
     fn shape() -> Shape {
         Table::<Share>::shape()
     }
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 #[cfg(test)]

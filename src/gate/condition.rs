@@ -1,6 +1,6 @@
 //! Comparisons: `"<= 5%"`, `"<= 2x baseline"`, `">= 95% of baseline"`.
 
-use crate::config::{Node, Problems, Read, Shape, read_text};
+use crate::config::{Node, Problems, Read, Shape, TimeScale, read_text};
 use crate::metrics::{Figure, Unit};
 use crate::time::{Rate, Span, parse_percent};
 
@@ -161,6 +161,22 @@ pub(super) fn parse_quantity(text: &str) -> Option<(f64, Unit)> {
     Span::parse(text).ok().map(|span| (span.as_secs_f64(), Unit::Time))
 }
 
+/// Puts a bound that is a time or a rate at another speed, and its text with it.
+pub(super) fn rescale(bound: &mut f64, unit: Unit, operator: Operator, text: &mut String, by: TimeScale) {
+    let shown = match unit {
+        Unit::Time => {
+            *bound = by.time(*bound);
+            Span::from_secs_f64(*bound).to_string()
+        }
+        Unit::Rate => {
+            *bound = by.rate(*bound);
+            format!("{bound}/s")
+        }
+        Unit::Share | Unit::Count | Unit::Factor => return,
+    };
+    *text = format!("{} {shown}", operator.sign());
+}
+
 impl Read for Comparison {
     fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
         read_text(node, problems, Self::parse)
@@ -170,6 +186,12 @@ impl Read for Comparison {
             what: "a comparison",
             pattern: r"^\s*(<=|>=|==|<|>)\s*\S.*$",
             examples: &["<= 5%", "<= 2x baseline", ">= 95% of baseline"],
+        }
+    }
+
+    fn rescale(&mut self, by: TimeScale) {
+        if let (Bound::Absolute(bound), Some(unit)) = (&mut self.bound, self.unit) {
+            rescale(bound, unit, self.operator, &mut self.text, by);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a plan asks of a run: a steady state, a recovery, gates, stop conditions, an expectation.
 
 use super::condition::{Comparison, Condition};
-use crate::config::{Alternative, Field, Node, Place, Problems, Read, Shape, Value};
+use crate::config::{Alternative, Field, Node, Place, Problems, Read, Shape, TimeScale, Value};
 use crate::metrics::Figure;
 use crate::time::Span;
 use crate::{choice, keyword, record};
@@ -53,6 +53,10 @@ impl Read for Conditions {
     }
     fn shape() -> Shape {
         Shape::Record { doc: "Figures and what they must be.".into(), fields: figure_fields() }
+    }
+
+    fn rescale(&mut self, by: TimeScale) {
+        self.0.iter_mut().for_each(|condition| condition.comparison.rescale(by));
     }
 }
 
@@ -172,6 +176,10 @@ impl Read for GateConfig {
         });
         Shape::Record { doc: "A check on the run: one figure and what it must be.".into(), fields }
     }
+
+    fn rescale(&mut self, by: TimeScale) {
+        self.condition.comparison.rescale(by);
+    }
 }
 
 /// What a map holds beside its condition.
@@ -266,6 +274,14 @@ impl Read for StopConfig {
         let figure = Shape::Record { doc: "Stops when a figure has stood like this for some time.".into(), fields };
         Shape::OneOf(vec![figure, CheckStop::shape()])
     }
+
+    fn rescale(&mut self, by: TimeScale) {
+        self.lasting.rescale(by);
+        match &mut self.trigger {
+            StopTrigger::Figure(condition) => condition.comparison.rescale(by),
+            StopTrigger::Check { every, .. } => every.rescale(by),
+        }
+    }
 }
 
 record! {
@@ -307,5 +323,9 @@ impl Read for Check {
                 field("every", "How often.", Span::shape()),
             ],
         }
+    }
+
+    fn rescale(&mut self, by: TimeScale) {
+        self.1.rescale(by);
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Neither is a finding of a single run. Leaves to others: the runs, and what is made of their figures.
 
-use super::condition::{Operator, parse_factor, parse_quantity, unit_fits};
+use super::condition::{Operator, parse_factor, parse_quantity, rescale, unit_fits};
 use super::config::GateConfig;
-use crate::config::{Alternative, At, Field, Node, Place, Problems, Read, Shape, Value, read_keyword, read_text};
+use crate::config::{Alternative, At, Field, Node, Place, Problems, Read, Shape, TimeScale, Value, read_keyword, read_text};
 use crate::metrics::{Figure, Unit};
 use crate::time::{Share, parse_percent};
 
@@ -82,6 +82,12 @@ impl Read for RunGate {
         fields.push(Field { name: RECOVERED, doc: doc_of, required: false, shape: SeedText::shape() });
         Shape::Record { doc, fields }
     }
+
+    fn rescale(&mut self, by: TimeScale) {
+        if let Self::Run(gate) = self {
+            gate.rescale(by);
+        }
+    }
 }
 
 /// A [`SeedShare`] as the value of its key.
@@ -98,6 +104,8 @@ impl Read for SeedText {
             examples: &[">= 95% of seeds"],
         }
     }
+
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 /// What two policies are compared in.
@@ -209,6 +217,10 @@ impl Read for RawCompareGate {
         fields.extend(words().into_iter().map(field));
         Shape::Record { doc: "A check on the comparison: a candidate, one figure and what it must be.".into(), fields }
     }
+
+    fn rescale(&mut self, by: TimeScale) {
+        self.comparison.rescale(by);
+    }
 }
 
 fn words() -> Vec<Alternative> {
@@ -266,6 +278,12 @@ impl Read for Versus {
             what: "a comparison of policies",
             pattern: r"^\s*(<=|>=|==|<|>)\s*\S.*$",
             examples: &["<= reference", "<= 60% of reference", "<= 0.6x reference", "<= 20s"],
+        }
+    }
+
+    fn rescale(&mut self, by: TimeScale) {
+        if let (Against::Absolute(bound), Some(unit)) = (&mut self.against, self.unit) {
+            rescale(bound, unit, self.operator, &mut self.text, by);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! ([`Returns`]); until then nobody comes.
 
 use super::{Crowd, Next, Step};
-use crate::config::{At, Node, Problems, Read, Shape};
+use crate::config::{At, Node, Problems, Read, Shape, TimeScale};
 use crate::record;
 use crate::time::{Span, Timestamp};
 use std::ops::Range;
@@ -59,6 +59,9 @@ impl Read for OnReconnect {
     }
     fn shape() -> Shape {
         Reconnect::shape()
+    }
+    fn rescale(&mut self, by: TimeScale) {
+        self.config.rescale(by);
     }
 }
 

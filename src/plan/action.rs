@@ -2,13 +2,13 @@
 
 use super::fleet::PolicyRef;
 use super::target::{HeaderValue, StatusSet};
-use crate::config::{At, Node, Place, Problems, Read, Shape, Table, read_text};
+use crate::config::{At, Node, Place, Problems, Read, RealTime, Shape, Table, TimeScale, read_text};
 use crate::fleet::action::{FleetAction, PauseScope, TimedAction};
 use crate::time::{Rate, Span, Timestamp, parse_percent};
 use crate::{choice, keyword, record};
 
 /// How long a command or a webhook may take where nothing is said.
-const USUAL_LIMIT: Span = Span::from_secs(10);
+const USUAL_LIMIT: RealTime = RealTime(Span::from_secs(10));
 
 /// Something that happens at a moment of the run.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +79,7 @@ record! {
         /// A program and its arguments; no shell. Needs `--approve`.
         command: Vec<String>,
         /// How long it may take; it is killed then, with all that it has started, and has failed. The undo has as long.
-        within: Span = USUAL_LIMIT,
+        within: RealTime = USUAL_LIMIT,
         /// A command that undoes it: run at every end of the run, however it comes, once the command was started.
         undo: Vec<String> = Vec::new(),
     }
@@ -115,7 +115,7 @@ record! {
         /// The statuses that count as success.
         expect: Vec<StatusSet> = vec![StatusSet::Class(2)],
         /// How long it may take. The undo has as long.
-        within: Span = USUAL_LIMIT,
+        within: RealTime = USUAL_LIMIT,
         /// A request that undoes it: sent at every end of the run, however it comes, once the request was begun.
         undo: Option<Call>,
     }
@@ -140,6 +140,8 @@ impl Read for Factor {
     fn shape() -> Shape {
         Shape::Text { what: "a percentage", pattern: r"^[0-9]+(\.[0-9]+)?%$", examples: &["50%", "150%"] }
     }
+
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 record! {

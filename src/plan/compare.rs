@@ -1,6 +1,6 @@
 //! Which policies a plan compares: the section as written, and as it can be run.
 
-use crate::config::{At, Lenient, Node, Place, Problems, Read, Shape, Value};
+use crate::config::{At, Lenient, Node, Place, Problems, Read, Shape, TimeScale, Value};
 use crate::gate::CompareGate;
 use crate::gate::many::RawCompareGate;
 use crate::plan::presets::PolicySpec;
@@ -99,5 +99,11 @@ impl Read for CandidateRef {
     fn shape() -> Shape {
         let name = Shape::Text { what: "the name of a policy", pattern: "", examples: &[] };
         Shape::OneOf(vec![name, Shape::Map(Box::new(PolicySpec::shape()))])
+    }
+
+    fn rescale(&mut self, by: TimeScale) {
+        if let Self::Inline(candidate) = self {
+            candidate.policy.rescale(by);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A fleet as written: its settings, and a policy by name or spelled out.
 
 use super::arithmetic::offered_by;
-use crate::config::{At, Field, Key, Node, Place, Problems, Read, Shape, Value, closest};
+use crate::config::{At, Field, Key, Node, Place, Problems, Read, Shape, TimeScale, Value, closest};
 use crate::fleet::{FleetConfig, WorkersConfig};
 use crate::load::{Constant, Load};
 use crate::plan::presets::PolicySpec;
@@ -26,6 +26,12 @@ impl Read for PolicyRef {
     }
     fn shape() -> Shape {
         Shape::OneOf(vec![Shape::Text { what: "the name of a policy", pattern: "", examples: &[] }, PolicySpec::shape()])
+    }
+
+    fn rescale(&mut self, by: TimeScale) {
+        if let Self::Inline(policy) = self {
+            policy.rescale(by);
+        }
     }
 }
 
@@ -99,6 +105,12 @@ impl Read for RawFleet {
         fields.extend(INTO.map(|(name, doc)| Field { name, doc: doc.into(), required: false, shape: String::shape() }));
         workers_fields.insert(0, policy);
         Shape::OneOf(vec![Shape::Record { doc, fields }, Shape::Record { doc: workers_doc, fields: workers_fields }])
+    }
+
+    fn rescale(&mut self, by: TimeScale) {
+        self.policy.rescale(by);
+        self.config.rescale(by);
+        self.workers.rescale(by);
     }
 }
 

@@ -30,6 +30,7 @@ pub use url::{Scheme, TargetUrl};
 #[cfg(test)]
 mod tests;
 
+use crate::config::TimeScale;
 use crate::fault::Step;
 use crate::fleet::workers::{WorkerCount, config::LIVE_UNLIMITED};
 use crate::fleet::{FleetConfig, WorkersConfig};
@@ -73,6 +74,8 @@ pub struct Plan {
     pub length: Span,
     /// What deadlines are rounded up to.
     pub timer_grain: Span,
+    /// At which speed all of this is, against the plan as written; none where that is its own.
+    pub time_scale: Option<TimeScale>,
 }
 
 /// A fleet with its policy resolved.

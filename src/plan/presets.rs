@@ -7,7 +7,7 @@
 mod expand;
 
 use super::yaml;
-use crate::config::{Alternative, Field, Node, Problems, Read, Shape, Source};
+use crate::config::{Alternative, Field, Node, Problems, Read, Shape, Source, TimeScale};
 use crate::policy::Policy;
 
 pub(super) use expand::expand;
@@ -112,6 +112,10 @@ impl Read for PolicySpec {
 
     fn shape() -> Shape {
         Shape::OneOf(vec![Policy::shape(), overriding()])
+    }
+
+    fn rescale(&mut self, by: TimeScale) {
+        self.0.rescale(by);
     }
 }
 

@@ -5,12 +5,15 @@ use super::compare::RawCompare;
 use super::fleet::RawFleet;
 use super::presets::PolicySpec;
 use super::target::TargetConfig;
-use crate::config::{At, Lenient, Table};
+use crate::config::{At, Lenient, Read, Table, TimeScale};
 use crate::fault::Fault;
 use crate::gate::{Expect, RecoveryConfig, RunGate, SteadyState, StopConfig};
 use crate::network::Network;
 use crate::record;
 use crate::time::Span;
+
+/// How long the windows are by which a run is judged, at any speed.
+const WINDOW: Span = Span::from_secs(1);
 
 record! {
     /// A step of the timeline: a fault at a time for a duration, or an action at a time.
@@ -71,7 +74,33 @@ record! {
         compare: Option<Lenient<At<RawCompare>>>,
         /// How long the run is.
         length: Lenient<At<Span>>,
-        /// What deadlines are rounded up to.
+        /// Puts the plan at another speed: `1/20` divides every duration by twenty and multiplies every rate.
+        time_scale: Option<Lenient<TimeScale>>,
+        /// What deadlines are rounded up to; no time scale changes it.
         timer_grain: Lenient<At<Span>> = Lenient(Some(At { value: Span::from_micros(250), place: Default::default() })),
+    }
+}
+
+impl RawPlan {
+    /// The plan at the speed that it asks for, and which that is; none where that is its own.
+    pub(super) fn at_its_speed(mut self) -> (Self, Option<TimeScale>) {
+        let scale = self.time_scale.as_ref().and_then(|scale| scale.0).filter(|scale| !scale.is_none());
+        if let Some(scale) = scale {
+            // The grain is the machine's, not the plan's.
+            let grain = self.timer_grain.clone();
+            self.rescale(scale);
+            self.timer_grain = grain;
+            self.judged().into_iter().for_each(|span| *span = (*span).max(WINDOW));
+        }
+        (self, scale)
+    }
+
+    /// What is judged by windows, and so cannot be shorter than one.
+    fn judged(&mut self) -> Vec<&mut Span> {
+        let steady = self.steady_state.as_mut().and_then(|steady| steady.0.as_mut());
+        let recovery = self.recovery.as_mut().and_then(|recovery| recovery.0.as_mut());
+        let mut all: Vec<&mut Span> = steady.map(|steady| &mut steady.value.r#for).into_iter().collect();
+        all.extend(recovery.into_iter().flat_map(|At { value, .. }| [&mut value.span, &mut value.hold]));
+        all.into_iter().filter(|span| !span.is_zero()).collect()
     }
 }

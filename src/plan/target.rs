@@ -1,7 +1,7 @@
 //! Where the load goes: somebody's URL, or the built-in target.
 
 use super::url::TargetUrl;
-use crate::config::{At, Node, Problems, Read, Shape, Table, Value, read_text};
+use crate::config::{At, Node, Problems, Read, Shape, Table, TimeScale, Value, read_text};
 use crate::event::AttemptOutcome;
 use crate::record;
 use crate::service::ServiceConfig;
@@ -40,6 +40,8 @@ impl Read for HeaderValue {
     fn shape() -> Shape {
         Shape::OneOf(vec![String::shape(), SecretSource::shape()])
     }
+
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 record! {
@@ -97,6 +99,8 @@ impl Read for StatusSet {
             Shape::Text { what: "a class of statuses", pattern: "^([1-5]xx|[1-5][0-9][0-9])$", examples: &["2xx"] },
         ])
     }
+
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 record! {

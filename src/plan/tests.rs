@@ -171,6 +171,18 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("timeout: 1s", "timeout: 1s, budget: { bucket: ¶{ burst: 5 }, tier: fleet }", "`deposit` is missing"),
     ("timeout: 1s", "timeout: 1s, deadline: ¶0", "longer than nothing"),
     ("timeout: 1s", "timeout: 1s, preset: ¶aws-standart-2.1", "no preset is called `aws-standart-2.1`"),
+    (
+        "timeout: 1s",
+        "timeout: 1s, backoff: { linear: { base: 1s, cap: 5s, floor: ¶6s } }",
+        "the floor of 6s is above the cap of 5s",
+    ),
+    (
+        "timeout: 1s",
+        "timeout: 1s, backoff: { fibonacci: { base: 9s, cap: ¶5s } }",
+        "the cap of 5s is shorter than the base of 9s",
+    ),
+    ("timeout: 1s", "timeout: 1s, backoff: { schedule: { waits: ¶[] } }", "expected 1 to 1000"),
+    ("timeout: 1s", "timeout: 1s, backoff: { schedule: { waits: ¶[1s, 2d] } }", "a wait longer than 24h"),
     ("  p: {", "  ¶p.q: { attempts: 1, timeout: 1s }\n  p: {", "cannot name a policy|such as `p-q`"),
     // Fleets.
     ("policy: p", "policy: ¶q", "no policy is called `q`"),
@@ -199,6 +211,13 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("name: out", "name: out, fleets: ¶[]", "no fleet is named"),
     ("hang: {}", "status: { code: ¶99 }", ""),
     ("hang: {}", "status: { code: 503, retry_after: ¶500ms }", "whole seconds"),
+    ("hang: {}", "status: { code: 503, retry_after: ¶500ms, hint: ratelimit }", "whole seconds"),
+    ("hang: {}", "status: { code: 503, hint: ¶http_date }", "there is none"),
+    ("timeout: 1s", "timeout: 1s, retry_after: { honor: { reads: ¶[] } }", "`reads` is empty"),
+    ("timeout: 1s", "timeout: 1s, retry_after: { honor: { spread: { factor: ¶[2, 1] } } }", "the lesser first"),
+    ("timeout: 1s", "timeout: 1s, breaker: { failures: 5, calls: ¶9, tier: fleet }", "`calls` goes with"),
+    ("timeout: 1s", "timeout: 1s, throttle: { sre: { k: ¶0.5, tier: fleet } }", "`k` is 0.5"),
+    ("timeout: 1s", "timeout: 1s, budget: { ratio: 10%, tier: ¶operation }", "no ratio"),
     ("hang: {}", "blackhole: { share: ¶0% }", "strikes nothing"),
     ("hang: {}", "rate_limit: { rate: 1/s, burst: ¶x }", "expected a whole number"),
     ("fault: { hang: {} }", "¶service: {}", "unknown key `service`"),
@@ -457,6 +476,18 @@ const WARNINGS: &[(&str, &str, &str)] = &[
     ("timeout: 1s", "timeout: 1s, budget: ¶{ ratio: 0%, tier: fleet }", "never permits a retry"),
     ("timeout: 1s", "timeout: 1s, budget: ¶{ ratio: 10%, window: 100ms, tier: client }", "never permits a retry: a client of"),
     ("timeout: 1s", "timeout: 1s, budget: ¶{ bucket: { deposit: 0%, burst: 3 }, tier: fleet }", "3 retries in the whole run"),
+    ("timeout: 1s", "timeout: 1s, budget: ¶{ quota: { capacity: 4 }, tier: fleet }", "never permits a retry: one costs 5"),
+    ("timeout: 1s", "timeout: 1s, budget: ¶{ grpc: { tokens: 2 }, tier: fleet }", "no more than half of its tokens"),
+    ("timeout: 1s", "timeout: 1s, budget: ¶{ concurrent: { share: 20%, at_least: 0 }, tier: client }", "hardly ever"),
+    ("timeout: 1s", "timeout: 1s, on: { 429: { cost: 9 } }, budget: ¶{ quota: { capacity: 8 }, tier: fleet }", "retry after 429"),
+    ("timeout: 1s", "timeout: 1s, on: { 429: { cost: 9 } }, budget: ¶{ grpc: {}, tier: fleet }", "has no prices"),
+    ("timeout: 1s", "timeout: 1s, breaker: ¶{ rate: 50%, window: 100ms, tier: fleet }", "this breaker never opens"),
+    (
+        "attempts: 3, timeout: 1s",
+        "attempts: 1, timeout: 1s, breaker: ¶{ failures: 5, suppresses: retries, tier: fleet }",
+        "suppresses nothing else",
+    ),
+    ("timeout: 1s", "timeout: 1s, throttle: ¶{ adaptive: { throttled_by: [refused], tier: fleet } }", "the client's own doing"),
     ("poisson: { rate: 100/s }", "spike: { rate: 93/s, peak: 300/s, at: 118s, for: ¶5s }", "beyond the end of the run"),
     ("poisson: { rate: 100/s }", "spike: { rate: 93/s, peak: ¶3/s, at: 10s, for: 5s }", "this is no spike"),
     (
@@ -694,4 +725,78 @@ fn hostile_files_get_a_clear_error_in_bounded_memory() {
         assert!(wants.split('|').any(|want| shown.contains(want)), "{what}\n{}", &shown[..shown.len().min(2_000)]);
         assert!(shown.len() < 60_000, "{what}: {} bytes", shown.len());
     }
+}
+
+/// What a time scale of 1/20 makes of a plan, written by hand: each figure at its own speed, and twenty times as fast.
+const SCALED: &[(&str, &str)] = &[
+    ("version: 1\nname: scaled\nlength: {}\n", "10m|30s"),
+    ("network: {}\n", "loopback|{ latency: 3us, upstream: 3us, connect: 6us }"),
+    ("target:\n  max_attempts: {}\n  success: { within: {} }\n", "1000/s|20000/s 4s|200ms"),
+    (
+        "  service: { servers: 4, service_time: { p50: {}, p99: {} }, limiter: { sliding_log: { limit: 9, window: {}, retry_after: {} } } }\n",
+        "40ms|2ms 80ms|4ms 2s|100ms 20s|1s",
+    ),
+    ("policies:\n  p:\n    attempts: 3\n    timeout: {}\n    deadline: {}\n", "1s|50ms 30s|1500ms"),
+    ("    backoff: { exponential: { base: {}, cap: {}, jitter: { additive: { range: {} } } } }\n", "100ms|5ms 1m|3s 50ms|2500us"),
+    ("    on: { 429: { backoff: { fixed: { delay: {} } } } }\n", "5s|250ms"),
+    ("    retry_after: { honor: { cap: {} } }\n", "300s|15s"),
+    ("    budget: { ratio: 10%, window: {}, min_per_second: {}, tier: fleet }\n", "10s|500ms 2|40"),
+    ("    breaker: { rate: 50%, window: {}, open_for: {}, tier: client }\n", "1m|3s 30s|1500ms"),
+    ("  q: { attempts: 2, timeout: {} }\nfleets:\n", "2s|100ms"),
+    (
+        "  a: { clients: 10, policy: p, load: { poisson: { rate: {} } }, late_starts: { bounded_catchup: { within: {} } } }\n",
+        "100/s|2000/s 1s|50ms",
+    ),
+    ("  b: { clients: 10, policy: q, load: { ramp: { from: {}, to: {}, over: {} } } }\n", "6/m|2/s 20/s|400/s 1m|3s"),
+    ("  c: { clients: 10, policy: q, load: { closed: { think: {} } } }\n", "3s|150ms"),
+    ("timeline:\n  - { at: {}, for: {}, name: out, fault: { status: { code: 503, retry_after: {} } } }\n", "2m|6s 1m|3s 40s|2s"),
+    ("  - { at: {}, action: { restart: { fleet: a, policy: q, stagger: {} } } }\n", "3m|9s 30s|1500ms"),
+    ("  - { at: {}, action: { set_rate: { fleet: a, to: {} } } }\n", "4m|12s 50/s|1000/s"),
+    ("  - { at: {}, action: { exec: { command: [x], within: {} } } }\n", "5m|15s 10s|10s"),
+    ("steady_state: { for: {}, require: { p99: '<= {}' } }\n", "100s|5s 1s|50ms"),
+    ("recovery: { within: {}, hold: {}, span: {} }\n", "4m|12s 20s|1s 5s|1s"),
+    ("gates:\n  - { p99: '<= {}' }\n  - { goodput: '>= {}' }\n  - { errors: '<= 5%' }\n", "400ms|20ms 90/s|1800/s"),
+    ("stop_if:\n  - { attempts: '> {}', for: {} }\n", "900/s|18000/s 20s|1s"),
+    ("  - { check: { command: [x], every: {} }, failing_for: {} }\n", "5s|250ms 20s|1s"),
+    ("compare: { fleet: a, reference: p, candidates: [q], gates: [ { policy: q, recovery_time: '<= {}' } ] }\n", "20s|1s"),
+];
+
+#[test]
+fn a_time_scale_is_every_figure_divided_by_hand() {
+    let text = |fast: usize| -> String {
+        let fill = |(line, figures): &(&str, &str)| {
+            let pairs = figures.split_inclusive([' ']).collect::<String>();
+            let mut line = (*line).to_string();
+            // A map holds spaces of its own, and is the only figure of its line.
+            let figures: Vec<&str> = if pairs.contains('{') { vec![figures] } else { figures.split(' ').collect() };
+            for pair in figures {
+                let value = pair.split_once('|').map(|(slow, quick)| [slow, quick][fast]).expect("two speeds");
+                line = line.replacen("{}", value, 1);
+            }
+            line
+        };
+        SCALED.iter().map(|line| fill(line)).collect()
+    };
+    let scaled = load_with(&text(0), &["time_scale=1/20"]).unwrap_or_else(|error| panic!("{error}")).plan;
+    let by_hand = load_with(&text(1), &[]).unwrap_or_else(|error| panic!("{error}")).plan;
+    assert_eq!(scaled.time_scale.map(|scale| scale.to_string()).as_deref(), Some("1/20"));
+    // The same but for where each thing stands, and for the scale itself.
+    let told = |plan: Plan| {
+        let text = format!("{:#?}", Plan { time_scale: None, ..plan });
+        let mut lines: Vec<String> = Vec::new();
+        let mut inside = 0;
+        for line in text.lines() {
+            inside += usize::from(line.contains("Place {"));
+            if inside == 0 {
+                lines.push(line.to_string());
+            }
+            inside -= usize::from(inside > 0 && line.trim() == "},");
+        }
+        lines
+    };
+    let (scaled, by_hand) = (told(scaled), told(by_hand));
+    assert!(scaled.len() == by_hand.len() && scaled.len() > 300, "{} and {} lines", scaled.len(), by_hand.len());
+    scaled.iter().zip(&by_hand).for_each(|(a, b)| assert_eq!(a, b));
+    let plain = load_with(&text(0), &[]).unwrap().plan;
+    assert_eq!((plain.time_scale, load_with(&text(0), &["time_scale=1"]).unwrap().plan), (None, plain));
 }

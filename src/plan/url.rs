@@ -1,6 +1,6 @@
 //! The URL of a target: scheme, host, port, path. No more of a URL means anything here.
 
-use crate::config::{Node, Problems, Read, Shape, read_text};
+use crate::config::{Node, Problems, Read, Shape, TimeScale, read_text};
 use std::fmt;
 
 /// How a target is spoken to.
@@ -159,6 +159,8 @@ impl Read for TargetUrl {
     fn shape() -> Shape {
         Shape::Text { what: "a URL", pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^@#\\s]+$", examples: &["http://127.0.0.1:8080/charge"] }
     }
+
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //! What is the same for every breaker of a fleet stands behind one shared pointer, and the window behind a box: a million clients
 //! may have one each.
 
-use crate::config::{Node, Problems, Read, Shape};
+use crate::config::{Node, Problems, Read, Shape, TimeScale};
 use crate::time::{Share, Span, Timestamp};
 use crate::{keyword, record};
 use std::sync::Arc;
@@ -183,6 +183,14 @@ impl Read for BreakerConfig {
 
     fn shape() -> Shape {
         RawBreaker::shape()
+    }
+
+    fn rescale(&mut self, by: TimeScale) {
+        let rule = Arc::make_mut(&mut self.rule);
+        rule.open_for.rescale(by);
+        if let Opens::Rate { over: Over::Window(window), .. } = &mut rule.opens {
+            window.rescale(by);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which outcomes are retried.
 
-use crate::config::{Node, Problems, Read, Shape, read_text};
+use crate::config::{Node, Problems, Read, Shape, TimeScale, read_text};
 use crate::event::AttemptOutcome;
 use std::fmt;
 
@@ -104,6 +104,8 @@ impl Read for RetryOn {
             },
         ])
     }
+
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 #[cfg(test)]

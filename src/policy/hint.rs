@@ -10,7 +10,7 @@
 mod read;
 mod said;
 
-use crate::config::{Node, Problems, Read, Shape, Value};
+use crate::config::{Node, Problems, Read, Shape, TimeScale, Value};
 use crate::time::{Share, Span};
 use crate::{choice, keyword, record};
 
@@ -246,6 +246,8 @@ impl Read for Spread {
     fn shape() -> Shape {
         Shape::OneOf(vec![Share::shape(), RawFactor::shape()])
     }
+
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 #[cfg(test)]

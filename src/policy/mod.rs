@@ -18,7 +18,7 @@ pub mod hint;
 pub mod throttle;
 pub mod treatment;
 
-use crate::config::{At, Node, Problems, Read, Shape, read_text};
+use crate::config::{At, Node, Problems, Read, Shape, TimeScale, read_text};
 use crate::event::AttemptOutcome;
 use crate::record;
 use crate::rng::{Key, Purpose};
@@ -194,6 +194,8 @@ impl Read for Attempts {
             Shape::Text { what: "no limit", pattern: "^unlimited$", examples: &["unlimited"] },
         ])
     }
+
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! a lane, a price in the budget, or no retry at all. What a treatment leaves out is the policy's.
 
 use super::{Backoff, RetryAfter, RetryOn};
-use crate::config::{Key, Node, Problems, Read, Shape, Value};
+use crate::config::{Key, Node, Problems, Read, Shape, TimeScale, Value};
 use crate::event::AttemptOutcome;
 use crate::record;
 
@@ -67,6 +67,10 @@ impl Read for Treatments {
 
     fn shape() -> Shape {
         Shape::Map(Box::new(Treatment::shape()))
+    }
+
+    fn rescale(&mut self, by: TimeScale) {
+        self.0.iter_mut().for_each(|(_, treatment)| treatment.rescale(by));
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::fault::{Origin, Step};
 use crate::fleet::workers::{WorkerCount, config::LIVE_UNLIMITED};
 use crate::plan::arithmetic::{self, Offered, WorstAttempts, WorstLoad};
-use crate::plan::{Compare, Fleet, Loaded, Plan};
+use crate::plan::{Action, Compare, Fleet, Loaded, Plan};
 use crate::service::config::{Servers, ServiceConfig, ServiceTime};
 use crate::time::{Span, Timestamp};
 use std::fmt::Write as _;
@@ -40,6 +40,10 @@ pub fn json(loaded: &Loaded) -> serde_json::Value {
             "name": step.name, "fault": step.fault.key(), "from_ms": step.from.as_millis(), "to_ms": step.to.as_millis(),
         })
     });
+    let actions = plan.actions.iter().map(|action| {
+        let fleet = fleet_of(plan, action);
+        serde_json::json!({ "name": action.name, "action": action.kind(), "fleet": fleet, "at_ms": action.at.as_millis() })
+    });
     let rules = arithmetic::rules(plan);
     let rules =
         rules.iter().map(|rule| serde_json::json!({ "rule": rule.key, "danger": rule.danger, "sentence": rule.sentence }));
@@ -61,6 +65,8 @@ pub fn json(loaded: &Loaded) -> serde_json::Value {
         "compare": compare,
         "fleets": fleets.collect::<Vec<_>>(),
         "timeline": steps.collect::<Vec<_>>(),
+        "actions": actions.collect::<Vec<_>>(),
+        "time_scale": plan.time_scale.map(|scale| scale.to_string()),
         "worst_attempts_per_second": worst.attempted,
         "sockets": { "clients": sockets.clients, "proxy": sockets.proxy, "target": sockets.target },
         "rules": rules.collect::<Vec<_>>(),
@@ -73,7 +79,8 @@ fn summary(out: &mut String, plan: &Plan, width: usize) {
         1 => "1 fault".to_string(),
         n => format!("{n} faults"),
     };
-    put(out, "", &format!("{}: {} in full, {faults}, seed {}", plan.name, plan.length, plan.seed), width);
+    let scale = plan.time_scale.map_or(String::new(), |scale| format!(", at time scale {scale}"));
+    put(out, "", &format!("{}: {} in full, {faults}, seed {}{scale}", plan.name, plan.length, plan.seed), width);
     put(out, "  target   ", &target(plan), width);
     match &plan.target.model {
         Some(model) => put(out, "  model    ", &format!("in simulation: {}", behaviour(model)), width),
@@ -216,8 +223,17 @@ fn rows(plan: &Plan) -> Vec<Row> {
         let note = format!("{} to {} ({}): {}{whom}", step.from, step.to, step.to.since(step.from), step.fault.key());
         rows.push(Row { name: step.name.clone(), parts: vec![(step.from, step.to, '█')], note });
     }
+    for action in &plan.actions {
+        let whom = fleet_of(plan, action).map_or(String::new(), |fleet| format!(" of {fleet}"));
+        let note = format!("{}: {}{whom}", action.at, action.kind());
+        rows.push(Row { name: action.name.clone(), parts: vec![(action.at, action.at, '▲')], note });
+    }
     rows.extend(recovery(plan));
     rows
+}
+
+fn fleet_of<'a>(plan: &'a Plan, action: &Action) -> Option<&'a str> {
+    plan.fleets.get(usize::from(action.fleet()?)).map(|fleet| fleet.name.as_str())
 }
 
 /// Whom a step strikes, where that is not everybody.

@@ -42,6 +42,8 @@ pub struct PlanInfo {
     pub started_unix_ms: Option<u64>,
     /// The class that the plan expects.
     pub expect: Option<crate::gate::Class>,
+    /// At which speed the plan was run, such as `1/20`; none where that is its own.
+    pub time_scale: Option<String>,
 }
 
 /// What carried the run out.
@@ -162,6 +164,8 @@ pub struct PlanRef {
     pub sha256: String,
     /// The recovery class that it expects; null where it expects none.
     pub expect: Option<RecoveryClass>,
+    /// At which speed it was run, such as `1/20`: every duration multiplied by that, every rate divided; null where that is its own.
+    pub time_scale: Option<String>,
 }
 
 /// Why a run ended before its time.

@@ -181,6 +181,7 @@ pub fn plan() -> PlanInfo {
         exit_code: 0,
         started_unix_ms: Some(1_796_021_712_000),
         expect: None,
+        time_scale: None,
     }
 }
 

@@ -171,7 +171,13 @@ pub(super) fn schema_of<T: JsonSchema>() -> Value {
 
 /// A document's reference to its plan.
 pub(super) fn plan_ref(plan: &PlanInfo) -> PlanRef {
-    PlanRef { name: plan.name.clone(), path: plan.path.clone(), sha256: plan.sha256.clone(), expect: plan.expect.map(class) }
+    PlanRef {
+        name: plan.name.clone(),
+        path: plan.path.clone(),
+        sha256: plan.sha256.clone(),
+        expect: plan.expect.map(class),
+        time_scale: plan.time_scale.clone(),
+    }
 }
 
 /// So many of these runs had the class that is wanted. The bounds are for runs with evidence: without it a run is neither.

@@ -63,6 +63,7 @@ fn header(result: &RunResult, style: &Style) -> String {
     }
     parts.push(result.plan.name.clone());
     parts.push(format!("seed {}", result.seed));
+    parts.extend(result.plan.time_scale.as_ref().map(|scale| format!("time scale {scale}")));
     parts.push(format!("exit {}", result.exit_code));
     let dot = if style.ascii { " - " } else { " · " };
     let rest = style.fit(&parts.join(dot), style.width.saturating_sub(word.len() + 2));

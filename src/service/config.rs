@@ -3,7 +3,7 @@
 pub use super::limiter::LimiterConfig;
 use super::servers::MAX_IN_SERVICE;
 pub use super::time::ServiceTime;
-use crate::config::{Node, Problems, Read, Shape, read_text};
+use crate::config::{Node, Problems, Read, Shape, TimeScale, read_text};
 use crate::record;
 
 /// How many requests are served at once.
@@ -29,6 +29,8 @@ impl Read for Servers {
             Shape::Text { what: "no limit", pattern: "^unlimited$", examples: &["unlimited"] },
         ])
     }
+
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 record! {

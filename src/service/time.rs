@@ -1,6 +1,6 @@
 //! How long a request is served: the distributions a plan may name, and their draws.
 
-use crate::config::{Node, Problems, Read, Shape, Table, Value};
+use crate::config::{Node, Problems, Read, Shape, Table, TimeScale, Value};
 use crate::rng::{Key, Purpose, Stream};
 use crate::time::Span;
 use crate::{choice, record};
@@ -190,6 +190,10 @@ impl Read for Percentiles {
     fn shape() -> Shape {
         Shape::Map(Box::new(Span::shape()))
     }
+
+    fn rescale(&mut self, by: TimeScale) {
+        self.points.iter_mut().for_each(|(_, time)| time.rescale(by));
+    }
 }
 
 impl Read for ServiceTime {
@@ -209,6 +213,16 @@ impl Read for ServiceTime {
     }
     fn shape() -> Shape {
         Shape::OneOf(vec![Span::shape(), Lognormal::shape(), NamedTime::shape()])
+    }
+
+    fn rescale(&mut self, by: TimeScale) {
+        match self {
+            Self::Constant(time) => time.rescale(by),
+            Self::Uniform(uniform) => uniform.rescale(by),
+            Self::Exponential(exponential) => exponential.rescale(by),
+            Self::Lognormal(lognormal) => lognormal.rescale(by),
+            Self::Percentiles(percentiles) => percentiles.rescale(by),
+        }
     }
 }
 

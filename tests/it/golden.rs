@@ -66,6 +66,7 @@ fn document(text: &str) -> Vec<u8> {
         exit_code: 0,
         started_unix_ms: None,
         expect: None,
+        time_scale: None,
     };
     json(&result(&record, &verdict, &info))
 }

@@ -113,7 +113,7 @@ fn each_budget_allows_what_it_says() {
             within: 1.18..=1.25,
         },
         failing(
-            "five failures are half of the tokens",
+            "five failures, of retries too, are half of the tokens",
             "attempts: 2, budget: { grpc: {}, tier: fleet }",
             |s| s.retries,
             4.0..=4.0,

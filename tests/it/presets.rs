@@ -6,14 +6,19 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use stormwake::plan::presets;
 use stormwake::policy::audit::ranges;
+use stormwake::report::policies::own_backoffs;
 
 /// Ten waits of every preset where all draws are 0, 1/2 and 1.
 fn table() -> String {
     let mut out = String::new();
     for preset in presets::all() {
-        let _ = writeln!(out, "{}", preset.name);
-        for range in ranges(&preset.policy.backoff, 10) {
-            let _ = writeln!(out, "  {:>2}  {:>14}  {:>14}  {:>14}", range.retry, range.least, range.middle, range.most);
+        let own = own_backoffs(&preset.policy).map(|(class, backoff)| (format!("{}, {class}", preset.name), backoff));
+        for (name, backoff) in std::iter::once((preset.name.to_string(), &preset.policy.backoff)).chain(own) {
+            let _ = writeln!(out, "{name}");
+            for range in ranges(backoff, 10) {
+                let waits = [range.least, range.middle, range.most].map(|wait| format!("  {:>12}", wait.to_string()));
+                let _ = writeln!(out, "  {:>2}{}", range.retry, waits.concat());
+            }
         }
     }
     out

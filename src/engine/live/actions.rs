@@ -126,7 +126,7 @@ impl Outside {
                 }
                 Deed::Exec(exec) => {
                     let undo = Some(exec.undo.clone()).filter(|undo| !undo.is_empty());
-                    (exec.within, Deal::Command(exec.command.clone()), undo.map(Deal::Command))
+                    (exec.within.0, Deal::Command(exec.command.clone()), undo.map(Deal::Command))
                 }
                 Deed::Http(http) => {
                     let ready = |call| {
@@ -134,7 +134,7 @@ impl Outside {
                         let deal = ready.map(|webhook| Deal::Call(Box::new(webhook)));
                         deal.map_err(|source| ActionError::Webhook { action: action.name.clone(), source })
                     };
-                    (http.within, ready(&http.call())?, http.undo.as_ref().map(ready).transpose()?)
+                    (http.within.0, ready(&http.call())?, http.undo.as_ref().map(ready).transpose()?)
                 }
             };
             tasks.push(Task { index, at: action.at, within, deal, undo });

@@ -1,6 +1,6 @@
 //! What a plan says of a fleet of workers, but for its policy.
 
-use crate::config::{Node, Problems, Read, Shape, Table, read_text};
+use crate::config::{Node, Problems, Read, Shape, Table, TimeScale, read_text};
 use crate::fleet::config::{Connections, IdempotencyKey};
 use crate::load::Load;
 use crate::time::Rate;
@@ -46,6 +46,7 @@ impl Read for WorkerCount {
             Shape::Text { what: "no limit", pattern: "^unlimited$", examples: &["unlimited"] },
         ])
     }
+    fn rescale(&mut self, _by: TimeScale) {}
 }
 
 keyword! {

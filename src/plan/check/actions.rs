@@ -136,14 +136,14 @@ impl Actions<'_> {
             cx.error(place, "the undo names no program", "such as `undo: [systemctl, start, relay]`, or leave it out");
             return None;
         }
-        self.limit(exec.within, "exec", cx).then(|| Deed::Exec(exec.clone()))
+        self.limit(exec.within.0, "exec", cx).then(|| Deed::Exec(exec.clone()))
     }
 
     fn webhook(&self, http: &Webhook, cx: &mut Context) -> Option<Deed> {
         let calls = [Some(http.call()), http.undo.clone()];
         let sound: Vec<bool> = calls.iter().flatten().map(|call| check_call(call, cx)).collect();
         let sound = sound.into_iter().all(|sound| sound);
-        (self.limit(http.within, "http", cx) && sound).then(|| Deed::Http(http.clone()))
+        (self.limit(http.within.0, "http", cx) && sound).then(|| Deed::Http(http.clone()))
     }
 
     fn limit(&self, within: Span, key: &str, cx: &mut Context) -> bool {

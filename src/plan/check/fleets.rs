@@ -1,6 +1,6 @@
 //! Checks of the fleets, and the policies that they name.
 
-use super::{Context, names, policy, workers};
+use super::{Context, guards, names, policy, workers};
 use crate::config::{At, Place};
 use crate::fleet::workers::WorkerCount;
 use crate::plan::fleet::{PolicyRef, RawFleet};
@@ -68,7 +68,7 @@ fn read_fleets<'a>(raw: &'a RawPlan, length: Option<Span>, used: &mut BTreeSet<&
         settings(&entry.name, fleet, length, cx);
         if let Some((policy_name, policy)) = resolve(&entry.name, &fleet.policy, raw, cx) {
             let offered = arithmetic::offered(&fleet.config);
-            policy::budget_permits(&policy, fleet.config.clients, offered, &entry.name, cx);
+            guards::check(&policy, fleet.config.clients, offered, &entry.name, cx);
             let (name, config, workers) = (entry.name.clone(), fleet.config.clone(), fleet.workers.clone());
             fleets.push(Fleet { name, policy_name, policy, config, workers, into: None });
         }

@@ -4,6 +4,7 @@ mod actions;
 mod compare;
 mod devices;
 mod fleets;
+mod guards;
 mod judge;
 mod loads;
 mod names;
@@ -52,6 +53,7 @@ impl Context<'_> {
 
 /// Checks a plan as a whole; `None` where something is missing. Errors may have been reported in either case.
 pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Problems) -> Option<Plan> {
+    let (raw, time_scale) = raw.at_its_speed();
     let mut cx = Context { root, problems };
     version(&raw.version, &mut cx);
     let name = names::plan_name(&raw.name, file, &mut cx);
@@ -85,6 +87,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
         expect: raw.expect.and_then(|expect| expect.0).map(|expect| expect.value),
         length: length?,
         timer_grain: timer_grain?,
+        time_scale,
     })
 }
 

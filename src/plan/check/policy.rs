@@ -1,10 +1,9 @@
 //! Checks of one policy: numbers that contradict each other, and settings that can do nothing.
 
 use super::{Context, MAX_LENGTH};
-use crate::config::{At, Place};
-use crate::plan::arithmetic::Offered;
-use crate::policy::backoff::{Backoff, Exponential, Jitter};
-use crate::policy::budget::{BucketConfig, BudgetConfig, ConcurrentConfig, Kind, Tier, WindowConfig};
+use crate::config::At;
+use crate::policy::backoff::{Backoff, Exponential, Jitter, Numbers};
+use crate::policy::budget::{BudgetConfig, Kind};
 use crate::policy::{Attempts, Policy};
 use crate::time::Span;
 
@@ -53,43 +52,35 @@ pub(super) fn check(policy: &Policy, path: &[&str], cx: &mut Context) {
 }
 
 fn backoff(backoff: &Backoff, path: &[&str], cx: &mut Context) {
+    if matches!(backoff, Backoff::None(_)) {
+        return;
+    }
     let path = [path, &[backoff.key()]].concat();
-    let (base, cap, floor) = match backoff {
-        Backoff::None(_) => return,
-        Backoff::Fixed(fixed) => (fixed.delay, None, fixed.floor),
-        Backoff::Schedule(schedule) => (schedule.waits.iter().copied().max().unwrap_or_default(), None, schedule.floor),
-        Backoff::Linear(l) => (l.base, l.cap, l.floor),
-        Backoff::Fibonacci(f) => (f.base, f.cap, f.floor),
-        Backoff::Exponential(e) => {
-            growth(e, &path, cx);
-            (e.base, e.cap, e.floor)
-        }
-    };
-    bounds(backoff, (base, cap, floor), &path, cx);
-    jitter(backoff.jitter(), base, &path, cx);
+    let numbers = backoff.numbers();
+    bounds(numbers, &path, cx);
+    if let Backoff::Exponential(e) = backoff {
+        growth(e, &path, cx);
+    }
+    jitter(backoff.jitter(), numbers.written, &path, cx);
 }
 
 /// The first wait, the longest and the shortest must make sense together.
-fn bounds(backoff: &Backoff, (base, cap, floor): (Span, Option<Span>, Span), path: &[&str], cx: &mut Context) {
+fn bounds(numbers: Numbers, path: &[&str], cx: &mut Context) {
+    let Numbers { key, written, cap, floor } = numbers;
     let at = |cx: &Context, key: &str| cx.at(&[path, &[key]].concat());
-    let first = match backoff {
-        Backoff::Schedule(_) => "waits",
-        Backoff::Fixed(_) => "delay",
-        _ => "base",
-    };
-    if base.is_zero() && first == "base" {
+    if written.is_zero() && key == "base" {
         let place = at(cx, "base");
         cx.error(place, "a base of nothing never grows", "write `backoff: none` to retry at once, or such as `base: 200ms`");
     }
-    if let Some(cap) = cap.filter(|cap| *cap < base) {
+    if let Some(cap) = cap.filter(|cap| *cap < written) {
         let place = at(cx, "cap");
-        cx.error(place, format!("the cap of {cap} is shorter than the base of {base}"), "swap them, or raise the cap");
+        cx.error(place, format!("the cap of {cap} is shorter than the base of {written}"), "swap them, or raise the cap");
     }
     if let Some(cap) = cap.filter(|cap| *cap < floor) {
         let place = at(cx, "floor");
         cx.error(place, format!("the floor of {floor} is above the cap of {cap}"), "swap them, or use `fixed` for a steady wait");
     }
-    for (key, wait) in [(first, base), ("cap", cap.unwrap_or_default()), ("floor", floor)] {
+    for (key, wait) in [(key, written), ("cap", cap.unwrap_or_default()), ("floor", floor)] {
         if wait > MAX_LENGTH {
             let place = at(cx, key);
             let hint = if key == "cap" { "leave `cap` out for no cap" } else { "no run is longer" };
@@ -139,78 +130,4 @@ fn budget_numbers(budget: &At<BudgetConfig>, path: &[&str], cx: &mut Context) {
             "0 means none that are not earned",
         );
     }
-}
-
-/// Warns of a budget that can never permit a retry to this fleet.
-pub(super) fn budget_permits(policy: &Policy, clients: u32, offered: Offered, fleet: &str, cx: &mut Context) {
-    let Some(At { value: budget, place }) = &policy.budget else { return };
-    if policy.attempts == Attempts::Limited(1) {
-        return;
-    }
-    let (sharers, who) = match budget.tier {
-        Tier::Operation => (1.0, format!("an operation of fleet `{fleet}`")),
-        Tier::Client => (f64::from(clients), format!("a client of fleet `{fleet}`")),
-        Tier::Fleet => (1.0, format!("fleet `{fleet}`")),
-    };
-    if let Kind::Window(window) = &budget.kind {
-        return window_permits(window, budget.tier, offered, sharers, &who, *place, cx);
-    }
-    if let Some((message, remedy)) = never_permits(budget, &who) {
-        cx.warn(*place, message, remedy);
-    }
-}
-
-/// Why a budget can never permit a retry, or not for long, and what to do about it: what its own numbers say.
-fn never_permits(budget: &BudgetConfig, who: &str) -> Option<(String, &'static str)> {
-    match &budget.kind {
-        Kind::Bucket(BucketConfig { deposit, burst }) if deposit.get() == 0.0 && budget.tier != Tier::Operation => {
-            Some((format!("nothing is deposited: {who} gets {burst} retries in the whole run, and then none"), "raise `deposit`"))
-        }
-        Kind::Quota(quota) if u32::from(quota.cost) > quota.capacity => {
-            let message = format!(
-                "this budget never permits a retry: one costs {} and {who} never has more than {}",
-                quota.cost, quota.capacity
-            );
-            Some((message, "raise `capacity`, or lower `cost`"))
-        }
-        Kind::Concurrent(ConcurrentConfig { share: Some(share), at_least: Some(0), .. }) if budget.tier == Tier::Client => {
-            let message = format!(
-                "this budget hardly ever permits a retry: {who} has few attempts on the wire at once, and {share} of them are less than one"
-            );
-            Some((message, "use `tier: fleet`, or an `at_least` of 1 or more"))
-        }
-        Kind::Grpc(grpc) if grpc.tokens <= 2 => {
-            let message =
-                format!("this budget never permits a retry: after one failure {who} has no more than half of its tokens");
-            Some((message, "`tokens: 10` is usual"))
-        }
-        _ => None,
-    }
-}
-
-fn window_permits(window: &WindowConfig, tier: Tier, offered: Offered, sharers: f64, who: &str, place: Place, cx: &mut Context) {
-    let first_attempts = match offered {
-        Offered::Rate(_) | Offered::Spike { .. } => offered.peak() / sharers * window.window.as_secs_f64(),
-        Offered::Burst(operations) => operations / sharers,
-        Offered::Closed { .. } => return,
-    };
-    let earned = first_attempts * window.ratio.get() + window.min_per_second * window.window.as_secs_f64();
-    if earned >= 1.0 {
-        return;
-    }
-    let message = format!(
-        "this budget never permits a retry: {who} makes {} first attempts in a window of {}, which earn {} of one retry",
-        figure(first_attempts),
-        window.window,
-        figure(earned)
-    );
-    let hint = match tier {
-        Tier::Client => "use `tier: fleet`, a longer `window`, or `min_per_second`",
-        Tier::Operation | Tier::Fleet => "use a longer `window`, a higher `ratio`, or `min_per_second`",
-    };
-    cx.warn(place, message, hint);
-}
-
-fn figure(n: f64) -> String {
-    if n >= 10.0 { format!("{n:.0}") } else { format!("{}", (n * 1000.0).round() / 1000.0) }
 }

@@ -50,6 +50,19 @@ pub struct WaitInput {
     pub draw: f64,
 }
 
+/// The numbers of a backoff, as a plan has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// The key of the plain wait.
+    pub key: &'static str,
+    /// What is written there; the longest where there are several.
+    pub written: Span,
+    /// The longest wait.
+    pub cap: Option<Span>,
+    /// The shortest wait.
+    pub floor: Span,
+}
+
 impl Backoff {
     /// Retries at once.
     pub const fn none() -> Self {
@@ -65,6 +78,19 @@ impl Backoff {
             Self::Schedule(schedule) => schedule.wait(input),
             Self::Fibonacci(fibonacci) => Some(fibonacci.wait(input)),
             Self::Exponential(exponential) => Some(exponential.wait(input)),
+        }
+    }
+
+    /// What must make sense together: the plain waits' key and the longest of them that is written, the cap and the floor.
+    pub fn numbers(&self) -> Numbers {
+        let numbers = |key, written, cap, floor| Numbers { key, written, cap, floor };
+        match self {
+            Self::None(_) => numbers("", Span::ZERO, None, Span::ZERO),
+            Self::Fixed(f) => numbers("delay", f.delay, None, f.floor),
+            Self::Linear(l) => numbers("base", l.base, l.cap, l.floor),
+            Self::Schedule(s) => numbers("waits", s.longest(), None, s.floor),
+            Self::Fibonacci(f) => numbers("base", f.base, f.cap, f.floor),
+            Self::Exponential(e) => numbers("base", e.base, e.cap, e.floor),
         }
     }
 

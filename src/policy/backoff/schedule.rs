@@ -36,6 +36,11 @@ record! {
 const MOST: usize = 1_000;
 
 impl Schedule {
+    /// The longest wait of the table.
+    pub fn longest(&self) -> Span {
+        self.waits.iter().copied().max().unwrap_or_default()
+    }
+
     /// The wait before the next attempt; none where the table has ended.
     pub fn wait(&self, input: WaitInput) -> Option<Span> {
         let index = (input.failed_attempt as usize).saturating_sub(1);

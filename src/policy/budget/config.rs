@@ -1,7 +1,7 @@
 //! What a plan says of a budget: exactly one kind, who shares it, and what follows when it is spent.
 
 use super::{BucketConfig, ConcurrentConfig, GrpcConfig, QuotaConfig, WindowConfig};
-use crate::config::{Node, Problems, Read, Shape};
+use crate::config::{Node, Problems, Read, Shape, TimeScale};
 use crate::time::{Share, Span};
 use crate::{keyword, record};
 
@@ -198,6 +198,13 @@ impl Read for BudgetConfig {
 
     fn shape() -> Shape {
         RawBudget::shape()
+    }
+
+    fn rescale(&mut self, by: TimeScale) {
+        if let Kind::Window(window) = &mut self.kind {
+            window.window.rescale(by);
+            window.min_per_second = by.rate(window.min_per_second);
+        }
     }
 }
 

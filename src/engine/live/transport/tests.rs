@@ -125,6 +125,7 @@ pub fn plan(success: Success, connections: Connections) -> Plan {
         steady_state: None,
         timeline: vec![],
         actions: Vec::new(),
+        time_scale: None,
         recovery: None,
         gates: vec![],
         recovered: None,
