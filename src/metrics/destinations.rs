@@ -72,7 +72,8 @@ impl Shelf {
                 counts.retries += u64::from(retry);
             }
             Event::Finished { offered, outcome, .. } => {
-                *held = held.saturating_sub(1);
+                // What is unresolved was held to the very end, which is what the last window shows.
+                *held = held.saturating_sub(u64::from(outcome != OperationOutcome::Unresolved));
                 if outcome == OperationOutcome::Succeeded {
                     counts.succeeded += 1;
                     latency.record(at.since(offered));
