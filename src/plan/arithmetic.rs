@@ -283,6 +283,26 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_in_waves_is_a_spike_over_its_mean() {
+        let spike = |rate, peak, lasting| Offered::Spike { rate, peak, lasting };
+        for (load, want) in [
+            ("schedule: { every: 1m, spread: 5s }", spike(5.0, 60.0, 5.0)),
+            ("schedule: { every: 1m }", spike(5.0, 300.0, 1.0)),
+            ("day_curve: { points: [{ at: 0s, rate: 7/s }, { at: 1h, rate: 90/s }] }", Offered::Rate(90.0)),
+            ("foreground: { each: 0.01/s, operations: 4, within: 5s }", Offered::Rate(12.0)),
+            (
+                "foreground: { each: 0.01/s, operations: 4, within: 5s, first: { at: 1m, spread: 15s } }",
+                spike(12.0, 12.0 + 60.0, 20.0),
+            ),
+            ("on_reconnect: { after: x }", Offered::Burst(300.0)),
+            ("on_reconnect: { after: x, spread: 30s }", Offered::Rate(10.0)),
+        ] {
+            let fleet: FleetConfig = read(&format!("{{ clients: 300, load: {{ {load} }} }}"));
+            assert_eq!(offered(&fleet), want, "{load}");
+        }
+    }
+
+    #[test]
     fn worst_attempts_follow_the_tightest_limit() {
         for (text, want) in [
             ("{ attempts: 4, timeout: 1s }", WorstAttempts::AtMost(4.0)),

@@ -1,6 +1,6 @@
 //! Checks of the comparison: its fleet, its policies, its gates.
 
-use super::{Context, judge, names, policy};
+use super::{Context, guards, judge, names, policy};
 use crate::config::{At, Place};
 use crate::gate::many::RawCompareGate;
 use crate::gate::{CompareGate, Compared};
@@ -160,7 +160,7 @@ fn budgets<'a>(fleet: u16, raw: &RawPlan, policies: impl Iterator<Item = &'a Can
     let Some(entry) = fleets.value.0.get(usize::from(fleet)) else { return };
     let Some(At { value: fleet, .. }) = &entry.value.0 else { return };
     for candidate in policies {
-        policy::budget_permits(&candidate.policy, fleet.config.clients, arithmetic::offered(&fleet.config), &entry.name, cx);
+        guards::check(&candidate.policy, fleet.config.clients, arithmetic::offered(&fleet.config), &entry.name, cx);
     }
 }
 

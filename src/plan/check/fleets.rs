@@ -1,6 +1,6 @@
 //! Checks of the fleets, and the policies that they name.
 
-use super::{Context, names, policy};
+use super::{Context, guards, names, policy};
 use crate::config::{At, Place};
 use crate::plan::fleet::{PolicyRef, RawFleet};
 use crate::plan::presets::PolicySpec;
@@ -61,7 +61,7 @@ fn read_fleets<'a>(raw: &'a RawPlan, length: Option<Span>, used: &mut BTreeSet<&
         settings(&entry.name, fleet, length, cx);
         if let Some((policy_name, policy)) = resolve(&entry.name, &fleet.policy, raw, cx) {
             let offered = arithmetic::offered(&fleet.config);
-            policy::budget_permits(&policy, fleet.config.clients, offered, &entry.name, cx);
+            guards::check(&policy, fleet.config.clients, offered, &entry.name, cx);
             fleets.push(Fleet { name: entry.name.clone(), policy_name, policy, config: fleet.config.clone() });
         }
     }

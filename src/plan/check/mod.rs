@@ -4,6 +4,7 @@ mod actions;
 mod compare;
 mod devices;
 mod fleets;
+mod guards;
 mod judge;
 mod loads;
 mod names;

@@ -1,10 +1,9 @@
 //! Checks of one policy: numbers that contradict each other, and settings that can do nothing.
 
 use super::{Context, MAX_LENGTH};
-use crate::config::{At, Place};
-use crate::plan::arithmetic::Offered;
+use crate::config::At;
 use crate::policy::backoff::{Backoff, Exponential, Jitter, Numbers};
-use crate::policy::budget::{BucketConfig, BudgetConfig, ConcurrentConfig, Kind, Tier, WindowConfig};
+use crate::policy::budget::{BudgetConfig, Kind};
 use crate::policy::{Attempts, Policy};
 use crate::time::Span;
 
@@ -131,78 +130,4 @@ fn budget_numbers(budget: &At<BudgetConfig>, path: &[&str], cx: &mut Context) {
             "0 means none that are not earned",
         );
     }
-}
-
-/// Warns of a budget that can never permit a retry to this fleet.
-pub(super) fn budget_permits(policy: &Policy, clients: u32, offered: Offered, fleet: &str, cx: &mut Context) {
-    let Some(At { value: budget, place }) = &policy.budget else { return };
-    if policy.attempts == Attempts::Limited(1) {
-        return;
-    }
-    let (sharers, who) = match budget.tier {
-        Tier::Operation => (1.0, format!("an operation of fleet `{fleet}`")),
-        Tier::Client => (f64::from(clients), format!("a client of fleet `{fleet}`")),
-        Tier::Fleet => (1.0, format!("fleet `{fleet}`")),
-    };
-    if let Kind::Window(window) = &budget.kind {
-        return window_permits(window, budget.tier, offered, sharers, &who, *place, cx);
-    }
-    if let Some((message, remedy)) = never_permits(budget, &who) {
-        cx.warn(*place, message, remedy);
-    }
-}
-
-/// Why a budget can never permit a retry, or not for long, and what to do about it: what its own numbers say.
-fn never_permits(budget: &BudgetConfig, who: &str) -> Option<(String, &'static str)> {
-    match &budget.kind {
-        Kind::Bucket(BucketConfig { deposit, burst }) if deposit.get() == 0.0 && budget.tier != Tier::Operation => {
-            Some((format!("nothing is deposited: {who} gets {burst} retries in the whole run, and then none"), "raise `deposit`"))
-        }
-        Kind::Quota(quota) if u32::from(quota.cost) > quota.capacity => {
-            let message = format!(
-                "this budget never permits a retry: one costs {} and {who} never has more than {}",
-                quota.cost, quota.capacity
-            );
-            Some((message, "raise `capacity`, or lower `cost`"))
-        }
-        Kind::Concurrent(ConcurrentConfig { share: Some(share), at_least: Some(0), .. }) if budget.tier == Tier::Client => {
-            let message = format!(
-                "this budget hardly ever permits a retry: {who} has few attempts on the wire at once, and {share} of them are less than one"
-            );
-            Some((message, "use `tier: fleet`, or an `at_least` of 1 or more"))
-        }
-        Kind::Grpc(grpc) if grpc.tokens <= 2 => {
-            let message =
-                format!("this budget never permits a retry: after one failure {who} has no more than half of its tokens");
-            Some((message, "`tokens: 10` is usual"))
-        }
-        _ => None,
-    }
-}
-
-fn window_permits(window: &WindowConfig, tier: Tier, offered: Offered, sharers: f64, who: &str, place: Place, cx: &mut Context) {
-    let first_attempts = match offered {
-        Offered::Rate(_) | Offered::Spike { .. } => offered.peak() / sharers * window.window.as_secs_f64(),
-        Offered::Burst(operations) => operations / sharers,
-        Offered::Closed { .. } => return,
-    };
-    let earned = first_attempts * window.ratio.get() + window.min_per_second * window.window.as_secs_f64();
-    if earned >= 1.0 {
-        return;
-    }
-    let message = format!(
-        "this budget never permits a retry: {who} makes {} first attempts in a window of {}, which earn {} of one retry",
-        figure(first_attempts),
-        window.window,
-        figure(earned)
-    );
-    let hint = match tier {
-        Tier::Client => "use `tier: fleet`, a longer `window`, or `min_per_second`",
-        Tier::Operation | Tier::Fleet => "use a longer `window`, a higher `ratio`, or `min_per_second`",
-    };
-    cx.warn(place, message, hint);
-}
-
-fn figure(n: f64) -> String {
-    if n >= 10.0 { format!("{n:.0}") } else { format!("{}", (n * 1000.0).round() / 1000.0) }
 }

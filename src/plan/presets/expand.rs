@@ -40,29 +40,39 @@ pub fn expand(root: &mut Node, problems: &mut Problems) {
     add(root, named);
 }
 
-/// The policies of a plan's effective text, each by its name and spelled out.
+/// The policies of a plan's effective text, spelled out: each by its name, and those without one by the fleet that has it
+/// or by the step of the timeline that brings it, as `timeline.0`.
 pub fn spelled_out(effective: &str) -> Vec<(String, Node)> {
     let mut problems = Problems::default();
     let Some(document) = yaml::parse(effective, Source::File, &mut problems) else { return Vec::new() };
     let mut root = document.root;
     expand(&mut root, &mut problems);
-    let entries = |node: Option<&Node>| match node.map(|node| node.value.clone()) {
-        Some(Value::Map(entries)) => entries,
-        _ => Vec::new(),
+    let inline = |(name, node): (String, Node)| {
+        let policy = node.get("policy").filter(|policy| matches!(policy.value, Value::Map(_)));
+        policy.map(|policy| (name, policy.clone()))
     };
-    let mut found: Vec<(String, Node)> = entries(root.get("policies")).into_iter().map(|(key, node)| (key.name, node)).collect();
-    for (fleet, node) in entries(root.get("fleets")) {
-        let inline = node.get("policy").filter(|policy| matches!(policy.value, Value::Map(_)));
-        found.extend(inline.map(|policy| (fleet.name, policy.clone())));
-    }
-    let candidates = root.get("compare").and_then(|compare| compare.get("candidates"));
-    let items =
-        candidates.map_or(Vec::new(), |list| if let Value::List(items) = &list.value { items.clone() } else { Vec::new() });
-    let reference = root.get("compare").and_then(|compare| compare.get("reference")).cloned();
-    for item in reference.into_iter().chain(items) {
-        found.extend(entries(Some(&item)).into_iter().map(|(key, node)| (key.name, node)));
-    }
+    let compare = root.get("compare");
+    let candidates = entries(compare.and_then(|compare| compare.get("candidates")));
+    let reference = compare.and_then(|compare| compare.get("reference")).cloned();
+    let compared = reference.into_iter().chain(candidates.into_iter().map(|(_, node)| node));
+    let steps = entries(root.get("timeline")).into_iter().flat_map(|(index, step)| {
+        let named = move |(_, action): (String, Node)| (format!("timeline.{index}"), action);
+        entries(step.get("action")).into_iter().map(named)
+    });
+    let mut found = entries(root.get("policies"));
+    found.extend(entries(root.get("fleets")).into_iter().filter_map(inline));
+    found.extend(compared.flat_map(|candidate| entries(Some(&candidate))));
+    found.extend(steps.filter_map(inline));
     found
+}
+
+/// What a map holds by its keys, or a list by its indexes.
+fn entries(node: Option<&Node>) -> Vec<(String, Node)> {
+    match node.map(|node| &node.value) {
+        Some(Value::Map(entries)) => entries.iter().map(|(key, node)| (key.name.clone(), node.clone())).collect(),
+        Some(Value::List(items)) => items.iter().enumerate().map(|(index, node)| (index.to_string(), node.clone())).collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn compare(node: &mut Node, named: &mut Vec<(String, Place)>, problems: &mut Problems) {
@@ -339,7 +349,9 @@ mod tests {
              fleets:\n  a: {{ clients: 9, policy: aws-standard-2.1, load: {{ poisson: {{ rate: 1/s }} }} }}\n\
              \x20 b: {{ clients: 9, policy: stripe, load: {{ poisson: {{ rate: 1/s }} }} }}\n\
              \x20 c: {{ clients: 9, policy: {{ preset: envoy, timeout: 9s }}, load: {{ poisson: {{ rate: 1/s }} }} }}\n\
-             compare: {{ fleet: a, reference: urllib3, candidates: [own, polly-v8, {{ x: {{ preset: stripe, attempts: 2 }} }}] }}\n"
+             compare: {{ fleet: a, reference: urllib3, candidates: [own, polly-v8, {{ x: {{ preset: stripe, attempts: 2 }} }}] }}\n\
+             timeline:\n  - {{ at: 5m, action: {{ set_policy: {{ fleet: b, policy: {{ preset: envoy, attempts: 2 }} }} }} }}\n\
+             \x20 - {{ at: 6m, action: {{ set_policy: {{ fleet: a, policy: rust-backoff }} }} }}\n"
         );
         let loaded = load(&source(&text)).unwrap_or_else(|e| panic!("{e}"));
         let fleet = |index: usize| &loaded.plan.fleets[index];
@@ -361,7 +373,7 @@ mod tests {
         };
         assert_eq!((again.effective, shapes(&again.plan)), (loaded.effective.clone(), shapes(&loaded.plan)));
         let names: Vec<String> = spelled_out(&loaded.effective).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["own", "stripe", "aws-standard-2.1", "urllib3", "polly-v8", "c", "x"]);
+        assert_eq!(names, ["own", "stripe", "aws-standard-2.1", "urllib3", "polly-v8", "rust-backoff", "c", "x", "timeline.0"]);
         for (policy, want) in [("urlib3", "did you mean `urllib3`?"), ("owm", "did you mean `own`?")] {
             let text = text.replace("reference: urllib3", &format!("reference: {policy}"));
             let error = load(&source(&text)).unwrap_err().to_string();

@@ -97,7 +97,8 @@ impl Said {
             HintForm::RetryAfter | HintForm::RateLimit => Told { form: self.form, nanos: seconds.0 },
             HintForm::RetryAfterMs | HintForm::GrpcPushback | HintForm::GrpcStop => Told { form: self.form, nanos: self.wait.0 },
             HintForm::HttpDate | HintForm::XRateLimitReset => {
-                Told { form: self.form, nanos: (at + self.wait).round_up(Span::from_secs(1)).0 }
+                let second = Span((at + self.wait).0).as_secs_up();
+                Told { form: self.form, nanos: Span::from_secs(second).0 }
             }
         }
     }

@@ -327,7 +327,7 @@ length: 3s",
 fn regions_poor_links_and_the_ways_that_devices_come() {
     check(
         "target: { service: { servers: 4, service_time: 10ms } }
-network: { latency: 2ms, connect: 5ms }
+network: { latency: 2100us, connect: 5100us }
 policies: { p: { attempts: unlimited, timeout: 400ms, backoff: { exponential: { base: 50ms, cap: 1s, jitter: full } } } }
 fleets:
   app:
