@@ -167,7 +167,7 @@ mod tests {
                 }
                 line
             };
-            SCALED.iter().map(|line| fill(line)).collect()
+            SCALED.iter().map(fill).collect()
         };
         let scaled = plan(&text(0), &["time_scale=1/20"]);
         let by_hand = plan(&text(1), &[]);
