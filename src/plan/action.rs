@@ -261,6 +261,6 @@ choice! {
         /// Runs a command.
         exec => Exec(Exec),
         /// Sends a request to a webhook.
-        http => Http(Webhook),
+        http => Http(Box<Webhook>),
     }
 }
