@@ -93,7 +93,8 @@ impl FleetAction {
             Self::SetLane { .. } => "set_lane",
             Self::Pause { .. } => "pause",
             Self::Resume { .. } => "resume",
-            Self::SetArrivals { .. } | Self::SetRate { .. } => "set_rate",
+            Self::SetArrivals { .. } => "set_rate",
+            Self::SetRate { .. } => "set_limit",
             Self::Scale { .. } => "scale",
             Self::DropBacklog { .. } => "drop_backlog",
         }

@@ -121,6 +121,7 @@ impl Devices {
             Reason::Action(number) => self.act(number, now, out),
             Reason::Back(client) => self.back(client, now, out),
             Reason::Flight { slot, serial } => return self.flight_timed_out(slot, serial, now, out),
+            Reason::Token => return false,
         }
         true
     }

@@ -230,6 +230,24 @@ record! {
 }
 
 record! {
+    /// Another limit on what is dispatched to a destination.
+    pub struct RawSetLimit {
+        /// Which fleet.
+        fleet: At<String>,
+        /// Which of its destinations; all of them where nothing is said.
+        destination: Option<At<String>>,
+        /// Dispatches a second; no limit where nothing is said.
+        rate: Option<Rate>,
+        /// How many may go at once.
+        burst: u32 = 1,
+    } => |s: &RawSetLimit| match (s.rate, s.burst) {
+        (_, 0) => Err("`burst` must be 1 or more".to_string()),
+        (Some(rate), _) if rate.get() <= 0.0 => Err("`rate` must be above 0: to dispatch nothing, use `pause`".to_string()),
+        _ => Ok(()),
+    }
+}
+
+record! {
     /// Another number of clients or workers.
     pub struct RawScale {
         /// Which fleet.
@@ -254,6 +272,8 @@ choice! {
         resume => Resume(RawAim),
         /// Operations come at another rate.
         set_rate => SetRate(RawSetRate),
+        /// What is dispatched to a destination gets another limit.
+        set_limit => SetLimit(RawSetLimit),
         /// A fleet gets another number of clients or workers.
         scale => Scale(RawScale),
         /// What waits to be sent is dropped.

@@ -30,6 +30,8 @@ record! {
         action: Option<At<RawAction>>,
         /// The fleets that the fault strikes; all of them where nothing is said.
         fleets: Option<At<Vec<At<String>>>>,
+        /// The destinations of workers' queues whose requests it strikes; all requests where nothing is said.
+        destinations: Option<At<Vec<At<String>>>>,
         /// The regions it strikes, of the fleets that it strikes; all of them where nothing is said.
         regions: Option<At<Vec<At<String>>>>,
     } => |s: &RawStep| match (&s.fault, &s.action) {
