@@ -8,6 +8,7 @@ mod devices;
 mod failures;
 mod golden;
 mod guards;
+mod incident_a;
 mod nginx;
 mod plans;
 mod presets;
