@@ -13,6 +13,8 @@
 //! reached their peak. What few plans ask for (hedges, parked retries, breakers, priorities, restraint) is kept beside, and only where they do.
 
 mod actions;
+mod arrivals;
+mod foresee;
 mod hedges;
 mod outbox;
 mod parking;
@@ -26,18 +28,14 @@ use super::ranks::Ranks;
 use super::restraint::Restraint;
 use super::rules::Rules;
 use super::slab::{Held, NONE, Place, Slab};
-use crate::event::{AttemptOutcome, Event, LateBy, OperationOutcome};
-use crate::operation::{End, Next, Operation};
+use crate::event::{AttemptOutcome, Event, OperationOutcome};
+use crate::operation::{End, Next};
 use crate::policy::{Guards, Hint};
 use crate::time::{Span, Timestamp};
-use actions::{Controls, Ingress};
+use actions::Controls;
 use hedges::Hedges;
 use parking::Parking;
 use wires::Wires;
-
-/// How many operations of one client one wake-up offers at most; a generator that is behind by more
-/// catches up in steps, and its engine gets its turn between them.
-const ARRIVALS_PER_WAKE: usize = 256;
 
 /// The clients of one fleet in one shard.
 #[derive(Debug)]
@@ -126,30 +124,6 @@ impl Devices {
         true
     }
 
-    /// Reads the first of what a wake-up is going to read, and gives something of it. With [`Devices::foresee`] and [`Devices::foresee_client`]
-    /// this is for an engine that knows many wake-ups ahead: each asked of all of them before the next, the waits for memory
-    /// overlap. Nothing changes.
-    pub fn foresee_token(&self, token: Token) -> u64 {
-        match token.0 {
-            Reason::Operation { slot, .. } => self.held.foresee_generation(slot),
-            _ => 0,
-        }
-    }
-
-    /// Reads the operation that a wake-up is for, and says which client has it; none where the wake-up has become pointless.
-    pub fn foresee(&self, token: Token) -> Option<u32> {
-        match token.0 {
-            Reason::Arrival(client) | Reason::Throttle(client) | Reason::Restraint(client) => Some(client),
-            Reason::Operation { slot, generation } if self.held.is_current(slot, generation) => Some(self.held.foresee(slot)),
-            _ => None,
-        }
-    }
-
-    /// Reads a client, by its place in the shard, and gives something of it.
-    pub fn foresee_client(&self, client: u32) -> u64 {
-        self.clients.get(client as usize).map_or(0, |client| client.number)
-    }
-
     /// The attempt on a connection has ended. `hint` is what the server asked for. Ignored where nothing is on that wire.
     pub fn ended(&mut self, now: Timestamp, connection: u32, outcome: AttemptOutcome, hint: Hint, out: &mut Output) {
         let (client, wire) = self.wires.client_of(connection);
@@ -209,69 +183,6 @@ impl Devices {
     /// How often the ceiling on attempts held a send back.
     pub fn ceiling_holds(&self) -> u64 {
         self.ceiling.as_ref().map_or(0, Ceiling::holds)
-    }
-
-    /// Offers what is due of a client's operations, and asks for the wake-up of the next one.
-    fn arrivals(&mut self, client: u32, now: Timestamp, out: &mut Output) {
-        for _ in 0..ARRIVALS_PER_WAKE {
-            let Client { number, next: intended, .. } = *self.client(client);
-            if intended > now {
-                break;
-            }
-            let ingress = self.controls.ingress(self.rules.number_of(client));
-            if self.rules.is_closed() && ingress != Ingress::Open {
-                return;
-            }
-            let next = self.rules.next_start(client, number + 1, intended, None);
-            let state = self.client(client);
-            (state.number, state.next) = (number + 1, next);
-            if ingress != Ingress::Away {
-                self.offer(client, number, intended, now, out);
-            }
-        }
-        self.arm(client, now, out);
-    }
-
-    fn arm(&mut self, client: u32, now: Timestamp, out: &mut Output) {
-        let state = self.client(client);
-        if !state.armed && state.next != Timestamp::NEVER {
-            state.armed = true;
-            let at = state.next.max(now);
-            wake_at(self.rules.on_grid(at), Reason::Arrival(client), out);
-        }
-    }
-
-    fn offer(&mut self, client: u32, number: u64, intended: Timestamp, now: Timestamp, out: &mut Output) {
-        let operation = self.rules.id(client, number);
-        out.events.push(Event::Offered { operation, at: intended });
-        let is_busy = self.is_busy(client);
-        if self.rules.drops(intended, is_busy, now) {
-            let by = if is_busy { LateBy::Plan } else { LateBy::Generator };
-            out.events.push(Event::LateStart { operation, at: now, late: now.since(intended), by });
-            self.turn_away(client, number, intended, now, OperationOutcome::Dropped, out);
-        } else if self.controls.ingress(operation.client) == Ingress::Paused || !self.make_room(client, number, now, out) {
-            self.turn_away(client, number, intended, now, OperationOutcome::Refused, out);
-        } else {
-            self.client(client).held += 1;
-            let slot = self.held.insert(client, number, Operation::new(intended));
-            self.taken_in(slot);
-            self.make_ready(slot, Some(intended), now, out);
-        }
-    }
-
-    /// The end of an operation that is not taken in.
-    fn turn_away(
-        &mut self,
-        client: u32,
-        number: u64,
-        offered: Timestamp,
-        now: Timestamp,
-        outcome: OperationOutcome,
-        out: &mut Output,
-    ) {
-        let operation = self.rules.id(client, number);
-        out.events.push(Event::Finished { operation, offered, at: now, outcome, attempts: 0, last: None });
-        self.schedule_after_end(client, now);
     }
 
     /// Something that an operation waited for has come: its retry, its timeout, or the end of its patience.
@@ -357,14 +268,6 @@ impl Devices {
         self.held.remove(slot);
         self.client(entry.client).held -= 1;
         self.schedule_after_end(entry.client, at);
-    }
-
-    /// Under closed load, the end of an operation is what the next one waits for.
-    fn schedule_after_end(&mut self, client: u32, ended: Timestamp) {
-        if self.rules.is_closed() {
-            let number = self.client(client).number;
-            self.client(client).next = self.rules.next_start(client, number, Timestamp::ZERO, Some(ended));
-        }
     }
 
     /// After anything that happened to a client: its connection may be free for the next operation in its outbox, and
