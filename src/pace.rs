@@ -45,6 +45,15 @@ impl Pacer {
         }
     }
 
+    /// When the next token is there, `now` at the earliest; takes none. [`Timestamp::NEVER`] at a rate of zero.
+    pub fn when(&self, now: Timestamp) -> Timestamp {
+        if self.interval == u64::MAX {
+            return Timestamp::NEVER;
+        }
+        let from = self.due.load(Ordering::Relaxed).saturating_sub(self.tolerance);
+        Timestamp(from.div_ceil(PARTS)).max(now)
+    }
+
     /// Moves the due moment by one interval; the moment of the token, or nothing where there is none (yet).
     fn advance(&self, now: Timestamp, may_wait: bool) -> Option<u64> {
         if self.interval == u64::MAX {

@@ -52,7 +52,8 @@ impl Active {
     /// What the steps that act here, and did not in `before`, do to a live connection as they begin; with the step
     /// that does it. `in_flight` is the request on the connection, if there is one.
     pub fn onset(&self, before: &Active, origin: impl Into<Origin>, in_flight: Option<&Request>) -> Option<(usize, Strike)> {
-        self.striking(origin.into()).filter(|&step| !before.contains(step)).find_map(|step| {
+        let is_meant = |step: usize| self.shared.steps[step].is_meant_for(in_flight);
+        self.striking(origin.into()).filter(|&step| !before.contains(step) && is_meant(step)).find_map(|step| {
             let dice = in_flight.map(|request| request.dice(self.shared.seed, step));
             self.shared.steps[step].fault.onset(dice).map(|strike| (step, strike))
         })
@@ -65,7 +66,8 @@ impl Active {
     fn judge_by(&self, request: &Request, now: Timestamp, has_a_say: impl Fn(usize) -> bool) -> Judgement {
         let mut delay = Span::ZERO;
         let mut touched = Vec::new();
-        for step in self.striking(request.origin).filter(|&step| has_a_say(step)) {
+        let is_meant = |step: usize| self.shared.steps[step].is_meant_for(Some(request));
+        for step in self.striking(request.origin).filter(|&step| has_a_say(step) && is_meant(step)) {
             let effect = self.effect(step, request, now);
             if effect != Effect::Pass {
                 touched.push(step);
@@ -146,6 +148,21 @@ mod tests {
         assert_eq!(active.refusing(1).collect::<Vec<_>>(), [0]);
         assert_eq!(active.refusing(2).count(), 0);
         assert_eq!(active.onset(&Timeline::new(vec![], 7).active(at(1)), 2, None), None);
+    }
+
+    #[test]
+    fn a_fault_for_some_destinations_strikes_their_requests() {
+        use super::super::destination_key;
+        let scoped = |text| Step { destinations: Some(vec![destination_key(b"big")]), ..step(text, 0, 10, fault(text)) };
+        let active = Timeline::new(vec![scoped("status 429"), scoped("hang")], 7).active(at(1));
+        let none = Timeline::new(vec![], 7).active(at(1));
+        for (name, struck) in [(&b"big"[..], true), (b"healthy", false)] {
+            let request = Request::ours(0, 1, 1).bound_for(destination_key(name));
+            assert_eq!(active.judge(&request, at(1)).touched == [0], struck);
+            assert_eq!(active.onset(&none, 0, Some(&request)).is_some(), struck);
+        }
+        assert!(active.judge(&Request::ours(0, 1, 1), at(1)).touched.is_empty(), "it goes nowhere in particular");
+        assert_eq!(active.onset(&none, 0, None), None, "an idle connection goes nowhere");
     }
 
     #[test]

@@ -25,6 +25,8 @@ impl From<u16> for Origin {
 pub struct Request {
     /// Where it comes from.
     pub origin: Origin,
+    /// Where it goes, as [`destination_key`] says; 0 where nobody says.
+    pub destination: u64,
     key: Key,
 }
 
@@ -34,14 +36,21 @@ impl Request {
     pub fn ours(origin: impl Into<Origin>, idempotency_key: u128, attempt: u32) -> Self {
         let origin = origin.into();
         let client = (idempotency_key >> 96) as u32 ^ (idempotency_key >> 64) as u32;
-        Self { origin, key: Key { seed: 0, fleet: origin.fleet.into(), client, operation: idempotency_key as u64, attempt } }
+        let key = Key { seed: 0, fleet: origin.fleet.into(), client, operation: idempotency_key as u64, attempt };
+        Self { origin, destination: 0, key }
     }
 
     /// Somebody else's request: the n-th one on a connection, and the connection's number. Attempts of ours count
     /// from 1, so the two never share dice.
     pub fn foreign(origin: impl Into<Origin>, connection: u32, request: u64) -> Self {
         let origin = origin.into();
-        Self { origin, key: Key { seed: 0, fleet: origin.fleet.into(), client: connection, operation: request, attempt: 0 } }
+        let key = Key { seed: 0, fleet: origin.fleet.into(), client: connection, operation: request, attempt: 0 };
+        Self { origin, destination: 0, key }
+    }
+
+    /// The same, bound for a destination. Its dice are the same.
+    pub const fn bound_for(self, destination: u64) -> Self {
+        Self { destination, ..self }
     }
 
     /// The dice that it rolls against the fault of one step.
@@ -49,6 +58,13 @@ impl Request {
         let mixed = seed ^ (step as u64 + 1).wrapping_mul(0xd1b5_4a32_d192_ed03);
         Dice(Key { seed: mixed, ..self.key })
     }
+}
+
+/// What a destination is known by where requests meet faults: its name's hash (FNV-1a, 64 bits), so that a proxy needs no list of names. Of names
+/// of up to 64 letters, a plan's few hundred never share one but by malice, and then share their faults. Never 0.
+pub fn destination_key(name: &[u8]) -> u64 {
+    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    hash | 1
 }
 
 /// The draws of one request against one fault. Asked twice, they say the same.

@@ -34,7 +34,7 @@ use crate::choice;
 
 pub use active::Active;
 pub use blackhole::Blackhole;
-pub use fate::{Dice, Effect, Fate, Judgement, Origin, Request, Strike};
+pub use fate::{Dice, Effect, Fate, Judgement, Origin, Request, Strike, destination_key};
 pub use hang::Hang;
 pub use latency::Latency;
 pub use rate_limit::RateLimit;

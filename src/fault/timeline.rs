@@ -1,6 +1,6 @@
 //! The timeline: which faults act when, and the phases that they cut a run into.
 
-use super::{Active, Fault, Origin};
+use super::{Active, Fault, Origin, Request};
 use crate::config::Place;
 use crate::pace::Pacer;
 use crate::time::{Span, Timestamp};
@@ -19,6 +19,8 @@ pub struct Step {
     pub fault: Fault,
     /// The numbers of the fleets it strikes; none for all of them.
     pub fleets: Option<Vec<u16>>,
+    /// The destinations whose requests it strikes, as [`destination_key`](super::destination_key) says; none for all of them.
+    pub destinations: Option<Vec<u64>>,
     /// The regions it strikes, of all fleets that it strikes, in order; none for all of them.
     pub regions: Option<Vec<Origin>>,
     /// Where it stands in the plan.
@@ -38,6 +40,11 @@ impl Step {
     /// Whether it acts at a moment: from its start, included, to its end, excluded.
     fn acts(&self, now: Timestamp) -> bool {
         self.from <= now && now < self.to
+    }
+
+    /// Whether it is meant for a request; for a connection without one, where it is limited to no destination.
+    pub(super) fn is_meant_for(&self, request: Option<&Request>) -> bool {
+        self.destinations.as_ref().is_none_or(|all| request.is_some_and(|request| all.contains(&request.destination)))
     }
 }
 
@@ -168,7 +175,16 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn step(name: &str, from: u64, to: u64, fault: Fault) -> Step {
-        Step { name: name.into(), from: at(from), to: at(to), fault, fleets: None, regions: None, place: Place::default() }
+        Step {
+            name: name.into(),
+            from: at(from),
+            to: at(to),
+            fault,
+            fleets: None,
+            destinations: None,
+            regions: None,
+            place: Place::default(),
+        }
     }
 
     /// A fault by a word and a number.

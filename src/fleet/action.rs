@@ -45,7 +45,7 @@ pub enum FleetAction {
         /// The destination's number in its fleet; none for every one of them.
         destination: Option<u16>,
     },
-    /// Operations come at another rate from now on; the draws stay. Of clients only.
+    /// Operations come at another rate from now on; the draws stay.
     SetArrivals {
         /// The new rate / the one that the plan gives the fleet.
         factor: f64,
@@ -93,7 +93,8 @@ impl FleetAction {
             Self::SetLane { .. } => "set_lane",
             Self::Pause { .. } => "pause",
             Self::Resume { .. } => "resume",
-            Self::SetArrivals { .. } | Self::SetRate { .. } => "set_rate",
+            Self::SetArrivals { .. } => "set_rate",
+            Self::SetRate { .. } => "set_limit",
             Self::Scale { .. } => "scale",
             Self::DropBacklog { .. } => "drop_backlog",
         }

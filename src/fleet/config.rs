@@ -2,6 +2,7 @@
 
 use super::{Defer, LinkConfig, Operations, Regions};
 use crate::load::Load;
+use crate::rng::{Key, Purpose};
 use crate::time::{Rate, Span};
 use crate::{choice, keyword, record};
 
@@ -22,6 +23,39 @@ keyword! {
         enqueue => Enqueue,
         /// For every attempt anew, which defeats deduplication; there to show why not.
         attempt => Attempt,
+    }
+}
+
+impl FleetConfig {
+    /// Clients of which nothing else is said.
+    pub fn new(clients: u32, load: Load) -> Self {
+        Self {
+            clients,
+            load,
+            connections: Connections::KeepAlive,
+            late_starts: LateStarts::Queue(Always {}),
+            outbox: 1000,
+            when_full: WhenFull::Refuse,
+            operations: Operations::default(),
+            drain_rate: None,
+            defer: None,
+            priority: None,
+            idempotency_key: IdempotencyKey::Enqueue,
+            regions: Regions::default(),
+            link: None,
+        }
+    }
+}
+
+impl IdempotencyKey {
+    /// The key of an attempt that the draws know by `key`.
+    pub(super) fn draw(self, key: Key) -> u128 {
+        let attempt = match self {
+            Self::Enqueue => 0,
+            Self::Attempt => key.attempt,
+        };
+        let mut draws = Key { attempt, ..key }.stream(Purpose::IdempotencyKey);
+        u128::from(draws.bits()) << 64 | u128::from(draws.bits())
     }
 }
 

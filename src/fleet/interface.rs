@@ -1,6 +1,7 @@
 //! What a fleet's machine and an engine exchange: plain data. An engine hands in moments and how attempts ended; it
 //! carries out commands, in their order, and keeps no rule of its own.
 
+use super::workers::WorkersConfig;
 use super::{FleetConfig, Priority, TimedAction};
 use crate::event::{Event, OperationId};
 use crate::pace::Pacer;
@@ -21,7 +22,9 @@ pub struct Setup {
     pub policy: Policy,
     /// The rest of what the plan says of it.
     pub config: FleetConfig,
-    /// This shard's clients, by their numbers over all shards.
+    /// For a fleet of workers: what the plan says of those.
+    pub workers: Option<WorkersConfig>,
+    /// This shard's clients, by their numbers over all shards; of a fleet of workers all of them, or none.
     pub clients: Range<u32>,
     /// What moments are rounded up to.
     pub grain: Span,
@@ -64,12 +67,14 @@ pub struct Token(pub(super) Reason);
 /// Why a wake-up was asked for. Clients and operations by their place in the shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
-    /// A client's next operation is due.
+    /// A client's next operation is due, or one of a destination's stream.
     Arrival(u32),
     /// An operation's wait, or its attempt's time, is over.
     Operation { slot: u32, generation: u32 },
     /// The ceiling lets another attempt through.
     Ceiling,
+    /// A destination's bucket has a token.
+    Token,
     /// A client's throttle lets another attempt through.
     Throttle(u32),
     /// What kept a client from sending may have passed.
@@ -80,7 +85,7 @@ pub(super) enum Reason {
     Flight { slot: u32, serial: u32 },
     /// The timeline does something to the fleet: by its place among the fleet's actions.
     Action(u16),
-    /// A client comes back from a restart.
+    /// A client, or a worker, comes back from a restart.
     Back(u32),
 }
 

@@ -1,7 +1,7 @@
 //! The machine of one fleet in one shard, whichever kind the fleet is of: what an engine drives. It only hands on.
 
-use super::Devices;
 use super::interface::{Gauges, Output, Setup, Token};
+use super::{Devices, Workers};
 use crate::event::AttemptOutcome;
 use crate::policy::Hint;
 use crate::time::Timestamp;
@@ -11,18 +11,24 @@ use crate::time::Timestamp;
 pub enum Machine {
     /// Clients with an outbox each.
     Devices(Devices),
+    /// Workers on a shared queue.
+    Workers(Workers),
 }
 
 impl Machine {
     /// A machine that has not begun.
     pub fn new(setup: Setup) -> Self {
-        Self::Devices(Devices::new(setup))
+        match setup.workers.clone() {
+            Some(workers) => Self::Workers(Workers::new(setup, &workers)),
+            None => Self::Devices(Devices::new(setup)),
+        }
     }
 
     /// Begins: asks for its first wake-ups. Called once.
     pub fn start(&mut self, now: Timestamp, out: &mut Output) {
         match self {
             Self::Devices(devices) => devices.start(now, out),
+            Self::Workers(workers) => workers.start(now, out),
         }
     }
 
@@ -30,6 +36,15 @@ impl Machine {
     pub fn wake(&mut self, now: Timestamp, token: Token, out: &mut Output) -> bool {
         match self {
             Self::Devices(devices) => devices.wake(now, token, out),
+            Self::Workers(workers) => workers.wake(now, token, out),
+        }
+    }
+
+    /// A producer puts an operation into the queue; whether it was taken in. Only a fleet of workers has one.
+    pub fn enqueue(&mut self, now: Timestamp, destination: u16, out: &mut Output) -> bool {
+        match self {
+            Self::Devices(_) => false,
+            Self::Workers(workers) => workers.enqueue(now, destination, out),
         }
     }
 
@@ -38,6 +53,7 @@ impl Machine {
     pub fn ended(&mut self, now: Timestamp, connection: u32, outcome: AttemptOutcome, hint: Hint, out: &mut Output) {
         match self {
             Self::Devices(devices) => devices.ended(now, connection, outcome, hint, out),
+            Self::Workers(workers) => workers.ended(now, connection, outcome, hint, out),
         }
     }
 
@@ -45,6 +61,7 @@ impl Machine {
     pub fn stop(&mut self, now: Timestamp, out: &mut Output) {
         match self {
             Self::Devices(devices) => devices.stop(now, out),
+            Self::Workers(workers) => workers.stop(now, out),
         }
     }
 
@@ -52,6 +69,7 @@ impl Machine {
     pub fn gauges(&self, now: Timestamp) -> Gauges {
         match self {
             Self::Devices(devices) => devices.gauges(now),
+            Self::Workers(workers) => workers.gauges(now),
         }
     }
 
@@ -59,6 +77,7 @@ impl Machine {
     pub fn ceiling_holds(&self) -> u64 {
         match self {
             Self::Devices(devices) => devices.ceiling_holds(),
+            Self::Workers(workers) => workers.ceiling_holds(),
         }
     }
 
@@ -68,6 +87,7 @@ impl Machine {
     pub fn foresee_token(&self, token: Token) -> u64 {
         match self {
             Self::Devices(devices) => devices.foresee_token(token),
+            Self::Workers(workers) => workers.foresee_token(token),
         }
     }
 
@@ -75,6 +95,7 @@ impl Machine {
     pub fn foresee(&self, token: Token) -> Option<u32> {
         match self {
             Self::Devices(devices) => devices.foresee(token),
+            Self::Workers(_) => None,
         }
     }
 
@@ -82,6 +103,7 @@ impl Machine {
     pub fn foresee_client(&self, client: u32) -> u64 {
         match self {
             Self::Devices(devices) => devices.foresee_client(client),
+            Self::Workers(_) => 0,
         }
     }
 }

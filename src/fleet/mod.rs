@@ -20,6 +20,7 @@ mod rules;
 mod slab;
 #[cfg(test)]
 mod storm;
+pub mod workers;
 
 pub use crate::operation::on_grid;
 pub use action::{FleetAction, PauseScope, TimedAction};
@@ -31,3 +32,4 @@ pub use link::LinkConfig;
 pub use machine::Machine;
 pub use regions::Regions;
 pub use restraint::Defer;
+pub use workers::{Workers, WorkersConfig};

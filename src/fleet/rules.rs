@@ -18,7 +18,7 @@ use crate::time::{Span, Timestamp};
 use std::sync::Arc;
 
 /// How late a generator may be before a start counts as late; a timer is never on time to the nanosecond.
-const LATE_AFTER: Span = Span::from_millis(5);
+pub(super) const LATE_AFTER: Span = Span::from_millis(5);
 
 /// The rules of one fleet in one shard. Clients are named by their place in the shard.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn new(setup: Setup) -> Self {
-        let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared, actions: _ } = setup;
+        let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared, workers: _, actions: _ } = setup;
         let (shared_budget, budgets) = budgets_of(&policy, shared.budget, clients.len());
         Self {
             seed,
@@ -175,11 +175,6 @@ impl Rules {
     /// The attempt as it goes to the engine.
     pub(super) fn send(&self, entry: &Entry, attempt: Attempt, connection: u32) -> Send {
         let (client, number) = (entry.client, entry.number);
-        let attempt_of_key = match self.idempotency_key {
-            IdempotencyKey::Enqueue => 0,
-            IdempotencyKey::Attempt => attempt.number,
-        };
-        let mut draws = self.key(client, number, attempt_of_key).stream(Purpose::IdempotencyKey);
         Send {
             connection,
             operation: self.id(client, number),
@@ -187,7 +182,7 @@ impl Rules {
             attempt: attempt.number,
             route: self.routes.pick(self.key(client, number, 0)),
             timeout_at: attempt.timeout_at,
-            idempotency_key: u128::from(draws.bits()) << 64 | u128::from(draws.bits()),
+            idempotency_key: self.idempotency_key.draw(self.key(client, number, attempt.number)),
             enqueued_at: entry.operation.intended(),
             priority: self.kinds.are_there().then(|| self.kind(client, number).priority),
             delay: self.link.as_ref().map_or(Span::ZERO, |link| link.delay(client, self.key(client, number, attempt.number))),

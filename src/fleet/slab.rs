@@ -89,12 +89,16 @@ pub(super) struct List {
 
 impl List {
     pub(super) const EMPTY: Self = Self { first: NONE, last: NONE };
+
+    pub(super) const fn is_empty(self) -> bool {
+        self.first == NONE
+    }
 }
 
-/// The entries.
+/// The entries: of devices where nothing is said.
 #[derive(Debug)]
-pub(super) struct Slab {
-    entries: Vec<Entry>,
+pub(super) struct Slab<E = Entry> {
+    entries: Vec<E>,
     /// By entry.
     generations: Vec<u32>,
     /// By entry.
@@ -104,7 +108,7 @@ pub(super) struct Slab {
     len: u64,
 }
 
-impl Slab {
+impl<E: Copy> Slab<E> {
     pub(super) const fn new() -> Self {
         Self { entries: Vec::new(), generations: Vec::new(), lists: Vec::new(), free: NONE, held: List::EMPTY, len: 0 }
     }
@@ -114,19 +118,16 @@ impl Slab {
         self.len
     }
 
-    pub(super) fn get(&self, slot: u32) -> &Entry {
+    pub(super) fn get(&self, slot: u32) -> &E {
         &self.entries[slot as usize]
     }
 
-    pub(super) fn get_mut(&mut self, slot: u32) -> &mut Entry {
+    pub(super) fn get_mut(&mut self, slot: u32) -> &mut E {
         &mut self.entries[slot as usize]
     }
 
-    /// Takes in an operation, as the last of all that are held.
-    pub(super) fn insert(&mut self, client: u32, number: u64, operation: Operation) -> u32 {
-        let since = operation.intended();
-        let place = Place::Ready;
-        let fresh = Entry { operation, number, since, client, place, held: Held::No };
+    /// Takes in an entry, as the last of all that are held.
+    pub(super) fn take_in(&mut self, fresh: E) -> u32 {
         let slot = if self.free == NONE {
             self.entries.push(fresh);
             self.generations.push(0);
@@ -145,24 +146,15 @@ impl Slab {
         slot
     }
 
-    /// Lets go of an operation that is in no client's outbox.
-    pub(super) fn remove(&mut self, slot: u32) {
+    /// Lets go of an entry that is in no ready list.
+    pub(super) fn let_go(&mut self, slot: u32) {
         let mut held = self.held;
         self.unlink(&mut held, slot, |lists| &mut lists.held);
         self.held = held;
-        self.get_mut(slot).place = Place::Free;
         self.turn(slot);
         self.lists[slot as usize].ready.after = self.free;
         self.free = slot;
         self.len -= 1;
-    }
-
-    /// Moves an operation to another place; tokens for the old one become stale. Returns the new generation.
-    pub(super) fn put(&mut self, slot: u32, place: Place, since: Timestamp) -> u32 {
-        let entry = self.get_mut(slot);
-        entry.place = place;
-        entry.since = since;
-        self.turn(slot)
     }
 
     /// Whether a token of this generation still means something. Leaving takes a generation of its own, for which there are no tokens.
@@ -180,30 +172,25 @@ impl Slab {
         self.generations.get(slot as usize).map_or(0, |generation| u64::from(*generation))
     }
 
-    /// Reads an entry and its links, and gives its client.
-    pub(super) fn foresee(&self, slot: u32) -> u32 {
-        std::hint::black_box(self.lists[slot as usize].ready.before);
-        self.get(slot).client
-    }
-
-    fn turn(&mut self, slot: u32) -> u32 {
+    /// Makes the tokens of an entry stale. Returns the new generation.
+    pub(super) fn turn(&mut self, slot: u32) -> u32 {
         let generation = &mut self.generations[slot as usize];
         *generation = generation.wrapping_add(1);
         *generation
     }
 
-    /// Appends to a client's outbox.
+    /// Appends to a ready list: of devices, a client's outbox.
     pub(super) fn push_ready(&mut self, outbox: &mut List, slot: u32) {
         self.append(outbox, slot, |lists| &mut lists.ready);
     }
 
-    /// Takes out of a client's outbox.
+    /// Takes out of a ready list.
     pub(super) fn take_ready(&mut self, outbox: &mut List, slot: u32) {
         self.unlink(outbox, slot, |lists| &mut lists.ready);
     }
 
     /// The operations that are held, in the order of their offers.
-    pub(super) fn in_order(&self) -> impl Iterator<Item = (u32, &Entry)> {
+    pub(super) fn in_order(&self) -> impl Iterator<Item = (u32, &E)> {
         let step = move |slot: u32| (slot != NONE).then(|| (slot, self.get(slot)));
         std::iter::successors(step(self.held.first), move |(slot, _)| step(self.lists[*slot as usize].held.after))
     }
@@ -227,6 +214,34 @@ impl Slab {
             NONE => list.last = before,
             after => links(&mut self.lists[after as usize]).before = before,
         }
+    }
+}
+
+impl Slab<Entry> {
+    /// Takes in an operation, as the last of all that are held.
+    pub(super) fn insert(&mut self, client: u32, number: u64, operation: Operation) -> u32 {
+        let (since, place) = (operation.intended(), Place::Ready);
+        self.take_in(Entry { operation, number, since, client, place, held: Held::No })
+    }
+
+    /// Lets go of an operation that is in no client's outbox.
+    pub(super) fn remove(&mut self, slot: u32) {
+        self.get_mut(slot).place = Place::Free;
+        self.let_go(slot);
+    }
+
+    /// Moves an operation to another place; tokens for the old one become stale. Returns the new generation.
+    pub(super) fn put(&mut self, slot: u32, place: Place, since: Timestamp) -> u32 {
+        let entry = self.get_mut(slot);
+        entry.place = place;
+        entry.since = since;
+        self.turn(slot)
+    }
+
+    /// Reads an entry and its links, and gives its client.
+    pub(super) fn foresee(&self, slot: u32) -> u32 {
+        std::hint::black_box(self.lists[slot as usize].ready.before);
+        self.get(slot).client
     }
 }
 

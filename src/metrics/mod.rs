@@ -4,6 +4,7 @@
 //! [`Series`] merges the shards' into a [`RunRecord`], and [`figure()`] reads any figure from any stretch of windows.
 //! Leaves to others: what a figure means for the run (`gate`), and how it is written down (`report`).
 
+mod destinations;
 pub mod figure;
 pub mod record;
 pub mod recorder;
@@ -13,6 +14,7 @@ mod spectrum;
 pub mod stretch;
 pub mod waves;
 
+pub use destinations::{DestinationCounts, median};
 pub use figure::{Figure, Unit};
 pub use record::{
     ActionOutcome, ActionRecord, Connects, Counts, FaultRecord, LimitReached, RunEvent, RunRecord, ServiceCounts, StopReason,

@@ -1,6 +1,6 @@
 //! What a run leaves behind: plain data that the judge and the reports read.
 
-use super::{Sketch, Waves};
+use super::{DestinationCounts, Sketch, Waves};
 use crate::event::AttemptOutcome;
 use crate::fault::Phase;
 use crate::time::{Span, Timestamp};
@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 pub struct RunRecord {
     /// The names of the fleets, by number.
     pub fleets: Vec<String>,
+    /// By fleet number, the names of its destinations; none of a fleet that has none, or one without a name.
+    pub destinations: Vec<Vec<String>>,
     /// How long a window is.
     pub window: Span,
     /// The series, gapless from the start of the run.
@@ -108,6 +110,8 @@ pub struct Counts {
     pub deep_retries: u64,
     /// Of them, those past their deadline.
     pub late: u64,
+    /// By destination, of a fleet of workers that has several; never over all fleets.
+    pub destinations: Vec<DestinationCounts>,
 }
 
 /// Histograms of one phase and fleet. Values in microseconds, three digits, an hour at most. An operation belongs

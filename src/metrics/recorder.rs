@@ -4,6 +4,7 @@
 //! operations/s keeps under 5 KB (the test `a_day_of_windows_is_bounded` measures it), so the longest run, 24 h of
 //! windows of 1 s, keeps 400 MB; a histogram that nothing was booked into keeps nothing.
 
+use super::destinations::Shelf;
 use super::record::{Counts, Summary};
 use super::sketch::{Tally, bucket_floor};
 use crate::event::{AttemptOutcome, Event, LateBy, OperationId, OperationOutcome};
@@ -27,6 +28,8 @@ pub struct Recorder {
     open: [Vec<Open>; 2],
     /// By phase, then fleet.
     books: Vec<Vec<Book>>,
+    /// By fleet, its destinations; empty where no fleet has any.
+    shelves: Vec<Shelf>,
     /// What fleets did at the timeline's word since the last window was closed.
     acted: Vec<Acted>,
     /// By fleet, what had been scheduled, and had arrived, when it was.
@@ -105,15 +108,27 @@ impl Recorder {
             index: 0,
             open: [open.clone(), open],
             books,
+            shelves: Vec::new(),
             acted: Vec::new(),
             so_far: vec![(0, 0); fleets],
         }
+    }
+
+    /// The same, with books by destination: `destinations` is how many each fleet has.
+    pub fn with_destinations(mut self, destinations: &[usize]) -> Self {
+        if destinations.iter().any(|&count| count > 0) {
+            self.shelves = destinations.iter().map(|&count| Shelf::new(count)).collect();
+        }
+        self
     }
 
     /// Books an event. Operations are booked at their intended start and at their end, attempts at their send and
     /// at their end; what belongs to a window that is closed already goes into the current one. Events of fleets
     /// that the plan does not have are ignored.
     pub fn record(&mut self, event: &Event) {
+        if !self.shelves.is_empty() {
+            self.shelve(event);
+        }
         match *event {
             Event::Offered { operation, at } => self.count(operation, at, |open| open.counts.offered += 1),
             Event::Sent { operation, attempt, retry, at, lag } => self.sent(operation, attempt, retry, at, lag),
@@ -145,6 +160,9 @@ impl Recorder {
             counts.late = gauges.late;
         }
         self.open.swap(0, 1);
+        for (counts, shelf) in fleets.iter_mut().zip(&mut self.shelves) {
+            counts.destinations = shelf.close();
+        }
         self.index = index + 1;
         Slice { index, fleets, acted: std::mem::take(&mut self.acted) }
     }
@@ -230,6 +248,16 @@ impl Recorder {
         let ahead = usize::from(at.0 / self.window.0 > self.index as u64);
         if let Some(open) = self.open[ahead].get_mut(usize::from(operation.fleet)) {
             book(open);
+        }
+    }
+
+    fn shelve(&mut self, event: &Event) {
+        let (Event::Offered { operation, .. } | Event::Sent { operation, .. } | Event::Finished { operation, .. }) = event else {
+            return;
+        };
+        let (window, index) = (self.window.0, self.index as u64);
+        if let Some(shelf) = self.shelves.get_mut(usize::from(operation.fleet)) {
+            shelf.record(event, |at| at.0 / window > index);
         }
     }
 

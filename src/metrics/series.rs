@@ -50,7 +50,7 @@ impl Series {
         }
         let (window, sent) = &mut self.open[ahead];
         *sent += 1;
-        window.fleets.iter_mut().zip(&slice.fleets).for_each(|(sum, counts)| sum.add(counts));
+        window.fleets.iter_mut().zip(&slice.fleets).for_each(|(sum, counts)| sum.add_shard(counts));
     }
 
     /// The next window that every shard has sent, each once and in order.
@@ -191,7 +191,7 @@ fn merge_histogram(sum: &mut Histogram<u64>, other: &Histogram<u64>) {
 }
 
 impl Counts {
-    /// Adds what another window, fleet or shard counted. Of ages the oldest stays.
+    /// Adds what another window, fleet or shard counted, destinations apart. Of ages the oldest stays.
     pub fn add(&mut self, other: &Self) {
         let Self { offered, attempts, retries, first_attempts, succeeded, failed, unresolved, refused, .. } = other;
         self.offered += offered;
@@ -219,6 +219,15 @@ impl Counts {
         self.oldest_age = self.oldest_age.max(other.oldest_age);
         self.deep_retries += other.deep_retries;
         self.late += other.late;
+    }
+
+    /// Adds what another shard counted of the same fleet: its destinations too.
+    pub fn add_shard(&mut self, other: &Self) {
+        self.add(other);
+        if self.destinations.len() < other.destinations.len() {
+            self.destinations.resize_with(other.destinations.len(), Default::default);
+        }
+        self.destinations.iter_mut().zip(&other.destinations).for_each(|(sum, counts)| sum.add(counts));
     }
 
     /// Operations that ended, unresolved ones aside.

@@ -36,7 +36,7 @@ pub enum Deed {
     /// Runs a command. Live runs only.
     Exec(Exec),
     /// Sends a request to a webhook. Live runs only.
-    Http(Webhook),
+    Http(Box<Webhook>),
 }
 
 impl Action {
@@ -215,21 +215,35 @@ record! {
 }
 
 record! {
-    /// Another rate: of clients, at which operations come; of workers, at which they are dispatched to a destination.
+    /// Another rate of arrivals.
     pub struct RawSetRate {
         /// Which fleet.
         fleet: At<String>,
-        /// Of workers, which of its destinations; all of them where nothing is said.
-        destination: Option<At<String>>,
-        /// The new rate; or, in its place, `factor`.
+        /// The new rate of the fleet; or, in its place, `factor`.
         to: Option<At<Rate>>,
-        /// Of clients: the new rate as a percentage of the one that the plan gives the fleet.
+        /// The new rate as a percentage of the one that the plan gives the fleet.
         factor: Option<At<Factor>>,
-        /// Of workers: how many may go at once.
-        burst: Option<At<u32>>,
     } => |s: &RawSetRate| match (s.to.is_some(), s.factor.is_some()) {
         (true, false) | (false, true) => Ok(()),
         _ => Err("expected exactly one of `to` and `factor`".to_string()),
+    }
+}
+
+record! {
+    /// Another limit on what is dispatched to a destination.
+    pub struct RawSetLimit {
+        /// Which fleet.
+        fleet: At<String>,
+        /// Which of its destinations; all of them where nothing is said.
+        destination: Option<At<String>>,
+        /// Dispatches a second; no limit where nothing is said.
+        rate: Option<Rate>,
+        /// How many may go at once.
+        burst: u32 = 1,
+    } => |s: &RawSetLimit| match (s.rate, s.burst) {
+        (_, 0) => Err("`burst` must be 1 or more".to_string()),
+        (Some(rate), _) if rate.get() <= 0.0 => Err("`rate` must be above 0: to dispatch nothing, use `pause`".to_string()),
+        _ => Ok(()),
     }
 }
 
@@ -258,6 +272,8 @@ choice! {
         resume => Resume(RawAim),
         /// Operations come at another rate.
         set_rate => SetRate(RawSetRate),
+        /// What is dispatched to a destination gets another limit.
+        set_limit => SetLimit(RawSetLimit),
         /// A fleet gets another number of clients or workers.
         scale => Scale(RawScale),
         /// What waits to be sent is dropped.
@@ -265,6 +281,6 @@ choice! {
         /// Runs a command.
         exec => Exec(Exec),
         /// Sends a request to a webhook.
-        http => Http(Webhook),
+        http => Http(Box<Webhook>),
     }
 }

@@ -7,6 +7,7 @@ pub use rules::{Rule, rules};
 
 use super::{Fleet, Plan};
 use crate::fleet::FleetConfig;
+use crate::fleet::workers::config::OnGiveUp;
 use crate::load::Load;
 use crate::policy::backoff::WaitInput;
 use crate::policy::{Attempts, Policy};
@@ -63,11 +64,16 @@ impl Offered {
 
 /// What a fleet offers.
 pub fn offered(fleet: &FleetConfig) -> Offered {
-    let clients = f64::from(fleet.clients);
+    offered_by(&fleet.load, fleet.clients)
+}
+
+/// What so many clients offer.
+pub fn offered_by(load: &Load, clients: u32) -> Offered {
+    let clients = f64::from(clients);
     let by = |rate: Option<crate::time::Rate>, each: Option<crate::time::Rate>| {
         Offered::Rate(rate.map_or(0.0, |rate| rate.get()) + each.map_or(0.0, |each| each.get() * clients))
     };
-    match &fleet.load {
+    match load {
         Load::Constant(load) => by(load.rate, load.each),
         Load::Poisson(load) => by(load.rate, load.each),
         Load::Ramp(ramp) => Offered::Rate(ramp.from.get().max(ramp.to.get())),
@@ -100,8 +106,7 @@ fn once(clients: f64, spread: Span) -> Offered {
 /// answer in the mean service time of the built-in target or the model; spikes left aside. None where a fleet's rate cannot be told.
 pub fn offered_total(plan: &Plan) -> Option<f64> {
     let service = plan.target.behaviour().map_or(0.0, |service| mean_service_time(&service.service_time));
-    plan.fleets
-        .iter()
+    plan.senders()
         .map(|fleet| match offered(&fleet.config) {
             Offered::Rate(rate) | Offered::Spike { rate, .. } => Some(rate),
             Offered::Burst(_) => Some(0.0),
@@ -164,6 +169,12 @@ pub fn worst_attempts(policy: &Policy) -> WorstAttempts {
     }
 }
 
+/// How many attempts an operation of a fleet may take at worst, over all its passes.
+pub fn worst_attempts_of(fleet: &Fleet) -> WorstAttempts {
+    let requeues = fleet.workers.as_ref().is_some_and(|workers| workers.queue.on_give_up == OnGiveUp::Requeue);
+    if requeues { WorstAttempts::Unbounded } else { worst_attempts(&fleet.policy) }
+}
+
 /// The mean wait before each retry, in seconds, to the last one if there is one: that of the middle draw, as every jitter is
 /// linear in its draw.
 fn mean_waits(policy: &Policy) -> impl Iterator<Item = f64> {
@@ -201,7 +212,7 @@ pub struct WorstLoad {
 
 /// The most load that a plan can make: `clients × rate × attempts`, every attempt failing.
 pub fn worst_load(plan: &Plan) -> WorstLoad {
-    let fleets: Vec<FleetLoad> = plan.fleets.iter().map(fleet_load).collect();
+    let fleets: Vec<FleetLoad> = plan.senders().map(fleet_load).collect();
     let sum = fleets.iter().map(|fleet| fleet.attempted).sum::<Option<f64>>();
     let ceiling = plan.target.max_attempts.map(|rate| rate.get());
     let attempted = match (sum, ceiling) {
@@ -213,7 +224,7 @@ pub fn worst_load(plan: &Plan) -> WorstLoad {
 
 fn fleet_load(fleet: &Fleet) -> FleetLoad {
     let offered = offered(&fleet.config);
-    let attempts = worst_attempts(&fleet.policy);
+    let attempts = worst_attempts_of(fleet);
     let attempted = match (offered, attempts) {
         (Offered::Rate(_) | Offered::Spike { .. }, WorstAttempts::AtMost(attempts)) => Some(offered.peak() * attempts),
         (Offered::Burst(operations), WorstAttempts::AtMost(attempts)) => Some(operations * attempts),
@@ -245,7 +256,7 @@ impl Sockets {
 
 /// The sockets that a plan needs.
 pub fn sockets(plan: &Plan) -> Sockets {
-    let clients: u64 = plan.fleets.iter().map(|fleet| u64::from(fleet.config.clients)).sum();
+    let clients: u64 = plan.fleets.iter().map(|fleet| u64::from(fleet.connections())).sum();
     Sockets { clients, proxy: 2 * clients, target: if plan.target.service.is_some() { clients } else { 0 } }
 }
 

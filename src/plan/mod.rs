@@ -32,7 +32,8 @@ mod tests;
 
 use crate::config::TimeScale;
 use crate::fault::Step;
-use crate::fleet::FleetConfig;
+use crate::fleet::workers::{WorkerCount, config::LIVE_UNLIMITED};
+use crate::fleet::{FleetConfig, WorkersConfig};
 use crate::gate::{Expect, GateConfig, RecoveryConfig, SeedShare, SteadyState, StopConfig};
 use crate::network::Network;
 use crate::policy::Policy;
@@ -86,14 +87,42 @@ pub struct Fleet {
     pub policy_name: String,
     /// How its clients retry.
     pub policy: Policy,
-    /// The rest.
+    /// The rest. For a fleet of workers: as many clients as there are workers, and the load that all of its streams are together.
     pub config: FleetConfig,
+    /// For a fleet of workers: its queue.
+    pub workers: Option<WorkersConfig>,
+    /// For a fleet of producers: where its operations go instead of to the target.
+    pub into: Option<Into>,
+}
+
+/// Into whose queue a fleet of producers puts its operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Into {
+    /// The fleet of workers, by its number.
+    pub fleet: u16,
+    /// The destination, by its number there.
+    pub destination: u16,
 }
 
 impl Fleet {
-    /// How many connections each of its clients has: as many as it may have attempts out at once.
+    /// The names of its destinations; none where it has none, or one without a name.
+    pub fn destinations(&self) -> Vec<String> {
+        let named = self.workers.iter().flat_map(|workers| &workers.queue.destinations.0);
+        named.map(|entry| entry.name.clone()).collect()
+    }
+
+    /// How many connections it has: of producers none, because theirs are not to the target.
+    pub fn connections(&self) -> u32 {
+        self.config.clients.saturating_mul(self.connections_each())
+    }
+
+    /// How many connections each of its clients has: as many as it may have attempts out at once; each worker one.
     pub fn connections_each(&self) -> u32 {
-        self.policy.concurrency()
+        match (&self.workers, self.into) {
+            (_, Some(_)) => 0,
+            (Some(_), _) => 1,
+            (None, None) => self.policy.concurrency(),
+        }
     }
 
     /// By connection, the region of its client.
@@ -104,6 +133,29 @@ impl Fleet {
 }
 
 impl Plan {
+    /// By fleet, the names of its destinations.
+    pub fn destinations(&self) -> Vec<Vec<String>> {
+        self.fleets.iter().map(Fleet::destinations).collect()
+    }
+
+    /// Where each worker takes a connection: gives fleets of unlimited workers as many as fit. Which they are.
+    pub fn bound_workers(&mut self) -> Vec<String> {
+        let mut bounded = Vec::new();
+        for Fleet { name, workers, config, .. } in &mut self.fleets {
+            if let Some(workers) = workers.as_mut().filter(|workers| workers.workers == WorkerCount::Unlimited) {
+                workers.workers = WorkerCount::Limited(LIVE_UNLIMITED);
+                config.clients = LIVE_UNLIMITED;
+                bounded.push(name.clone());
+            }
+        }
+        bounded
+    }
+
+    /// The fleets whose attempts go to the target.
+    pub fn senders(&self) -> impl Iterator<Item = &Fleet> {
+        self.fleets.iter().filter(|fleet| fleet.into.is_none())
+    }
+
     /// The stretch of `steady_state.for` before the first fault; none where the plan has no steady state or no fault.
     pub fn baseline(&self) -> Option<(Timestamp, Timestamp)> {
         let first = self.timeline.iter().map(|step| step.from).min()?;

@@ -1,8 +1,9 @@
 //! A plan as text: what it is, its timeline drawn, the load it can make, and what arithmetic says of it.
 
 use crate::fault::{Origin, Step};
+use crate::fleet::workers::{WorkerCount, config::LIVE_UNLIMITED};
 use crate::plan::arithmetic::{self, Offered, WorstAttempts, WorstLoad};
-use crate::plan::{Action, Compare, Loaded, Plan};
+use crate::plan::{Action, Compare, Fleet, Loaded, Plan};
 use crate::service::config::{Servers, ServiceConfig, ServiceTime};
 use crate::time::{Span, Timestamp};
 use std::fmt::Write as _;
@@ -89,7 +90,7 @@ fn summary(out: &mut String, plan: &Plan, width: usize) {
     for fleet in &plan.fleets {
         let policy = if fleet.policy_name == "inline" { "its own policy" } else { &fleet.policy_name };
         let offered = offer(arithmetic::offered(&fleet.config));
-        put(out, "  fleet    ", &format!("{}: {} clients, {offered} ({policy})", fleet.name, fleet.config.clients), width);
+        put(out, "  fleet    ", &format!("{}: {}, {offered} ({policy})", fleet.name, population(fleet, plan)), width);
     }
     if let Some(expect) = &plan.expect {
         put(out, "  expects  ", expect.class.word(), width);
@@ -99,6 +100,21 @@ fn summary(out: &mut String, plan: &Plan, width: usize) {
     }
     if let Some(compare) = &plan.compare {
         put(out, "  compares ", &comparison(plan, compare), width);
+    }
+}
+
+/// Who a fleet is.
+fn population(fleet: &Fleet, plan: &Plan) -> String {
+    match (&fleet.workers, fleet.into) {
+        (Some(workers), _) => match workers.workers {
+            WorkerCount::Limited(n) => format!("{n} workers"),
+            WorkerCount::Unlimited => format!("unlimited workers (live {LIVE_UNLIMITED})"),
+        },
+        (None, Some(into)) => {
+            let queue = plan.fleets.get(usize::from(into.fleet)).map_or("", |fleet| &fleet.name);
+            format!("{} clients that fill the queue of {queue}", fleet.config.clients)
+        }
+        (None, None) => format!("{} clients", fleet.config.clients),
     }
 }
 

@@ -5,12 +5,14 @@
 //! evidence is `null`, never 0. Numbers are rounded to digits that mean something, so that equal runs give equal bytes.
 
 mod build;
+mod destinations;
 mod json;
 mod series;
 mod timeline;
 
 pub use build::result;
 pub(super) use build::{class, finding, fine, outcome, stopped};
+pub use destinations::{DestinationResult, DestinationWindow};
 pub(super) use json::document;
 pub use json::json;
 pub use series::{AttemptsCount, Distribution, FleetResult, Latency, Percentile, PhaseResult, ShareCount, Stretch, WindowResult};
@@ -125,6 +127,9 @@ pub struct RunResult {
     pub stretches: Vec<Stretch>,
     /// The fleets, in the order of the plan.
     pub fleets: Vec<FleetResult>,
+    /// The destinations of fleets of workers, by fleet; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub destinations: Vec<DestinationResult>,
     /// The phases: the stretches between two changes of the timeline.
     pub phases: Vec<PhaseResult>,
     /// The faults, in the order of the plan.

@@ -141,6 +141,7 @@ fn record_of(seconds: u64, at_second: fn(u64) -> Second) -> RunRecord {
     ];
     RunRecord {
         fleets: vec!["devices".into()],
+        destinations: vec![Vec::new()],
         window: Span::from_secs(1),
         summaries: phases.iter().enumerate().map(|(index, phase)| summary(phase, index, &windows)).collect(),
         windows,

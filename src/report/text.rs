@@ -3,11 +3,14 @@
 use super::curve::{OTHER_LINES, curve};
 use super::layout::{Colour, NONE, Style, columns, count, factor, millis, number, percent, rate};
 use super::result::{
-    ActionResult, ActionStatus, FindingResult, GateStatus, RunOutcome, RunResult, StoppedBy, Totals, WaveResult, WaveVerdict,
+    ActionResult, ActionStatus, DestinationResult, FindingResult, GateStatus, RunOutcome, RunResult, StoppedBy, Totals,
+    WaveResult, WaveVerdict,
 };
 
 /// Lines of a screen.
 const SCREEN: usize = 24;
+/// Destinations that have a line each; the others are in `result.json`.
+const DESTINATIONS: usize = 3;
 /// Columns of a label.
 const LABEL: usize = 12;
 
@@ -101,6 +104,7 @@ fn facts(result: &RunResult, style: &Style) -> Vec<String> {
     let totals = &result.totals;
     let mut lines = vec![operations(totals, style), attempts(totals, style), latency(result, style)];
     lines.extend(recovery(result, style));
+    lines.extend(result.destinations.iter().take(DESTINATIONS).map(|of| destination(of, style)));
     lines.extend(waves(result, style));
     lines.extend(actions(result, style));
     lines.push(generator(result, style));
@@ -174,6 +178,20 @@ fn recovery(result: &RunResult, style: &Style) -> Option<String> {
         recovery.projected_drain_ms.map_or(String::new(), |ms| format!("backlog drains in {}", millis(Some(ms)))),
     ];
     Some(parts_line("recovery", &parts, style))
+}
+
+fn destination(of: &DestinationResult, style: &Style) -> String {
+    let parts = [
+        format!(
+            "{} attempts, {} of {} succeeded",
+            number(of.attempts as f64),
+            number(of.succeeded as f64),
+            number(of.operations as f64)
+        ),
+        format!("backlog {} ({})", number(of.backlog as f64), percent(of.backlog_share)),
+        format!("p50 {}", millis(of.p50_ms)),
+    ];
+    parts_line(&style.fit(&of.name, LABEL - 1), &parts, style)
 }
 
 /// The waves by tap, the last one first: there they hurt.

@@ -7,6 +7,7 @@ mod calibrate;
 mod devices;
 mod failures;
 mod golden;
+mod incident_a;
 mod guards;
 mod nginx;
 mod plans;

@@ -5,11 +5,13 @@ mod acts;
 mod faults;
 mod fleets;
 mod limits;
+mod producers;
 
 pub use acts::{Acts, blank, left_out};
 pub use faults::Faults;
-pub use fleets::{fleet_number, machines, origins, shared_state};
+pub use fleets::{Part, fleet_number, machines, origins, recorder, shared_state};
 pub use limits::limits_reached;
+pub use producers::{Enqueue, Producers, enqueued};
 
 use crate::metrics::{RunRecord, waves};
 use crate::plan::Plan;

@@ -6,12 +6,16 @@ use super::queue::{Entry, Queue};
 use super::trace::Trace;
 use super::world::{Completion, Happened, Step, World};
 use crate::engine::Observer;
-use crate::engine::shared::{Acts, Faults, WINDOW, left_out, limits_reached, look_for_waves, machines, shared_state};
+use crate::engine::shared::{
+    Acts, Enqueue, Faults, Part, Producers, WINDOW, enqueued, left_out, limits_reached, look_for_waves, machines, recorder,
+    shared_state,
+};
 use crate::fault::Phase;
 use crate::fleet::{Command, Gauges, Machine, Output, Token};
 use crate::gate::Stops;
 use crate::metrics::{Acted, Recorder, RunEvent, RunRecord, Series, ServiceCounts, StopReason};
 use crate::plan::Plan;
+use crate::policy::Hint;
 use crate::service::ServiceConfig;
 use crate::time::Timestamp;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -55,6 +59,7 @@ pub struct Driver<'a, Q: Queues, T> {
     wakes: Q::Wakes,
     machines: Vec<Machine>,
     output: Output,
+    producers: Producers,
     recorder: Recorder,
     series: Series,
     phases: Vec<Phase>,
@@ -64,6 +69,8 @@ pub struct Driver<'a, Q: Queues, T> {
     /// The window that is open.
     open: usize,
     end: Timestamp,
+    /// When something happened last.
+    now: Timestamp,
     observer: &'a mut dyn Observer,
     trace: T,
     effort: Effort,
@@ -80,9 +87,10 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         let phases = world.timeline().phases(plan.length);
         Self {
             wakes: Q::Wakes::default(),
-            machines: machines(plan, &shared_state(plan), |clients| 0..clients),
+            machines: machines(plan, &shared_state(plan), Part::ALL),
             output: Output::default(),
-            recorder: Recorder::new(plan.fleets.len(), &phases, WINDOW),
+            producers: Producers::new(plan),
+            recorder: recorder(plan, &phases),
             series: Series::new(1, plan.fleets.len(), &phases, WINDOW),
             phases,
             faults: Faults::new(world.timeline()),
@@ -90,6 +98,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             stops: Stops::new(&plan.stop_if, WINDOW, plan.baseline()),
             open: 0,
             end: Timestamp::ZERO + plan.length,
+            now: Timestamp::ZERO,
             world,
             plan,
             observer,
@@ -122,6 +131,10 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
                 && let Some(stop) = self.look(signal)
             {
                 return Some(stop);
+            }
+            if let Some(sent) = self.producers.next() {
+                self.enqueue(sent);
+                continue;
             }
             let (of_world, of_clients) = (self.world.next_at(), self.wakes.next_at());
             let next = of_world.min(of_clients);
@@ -160,6 +173,16 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             std::hint::black_box(read);
         }
         self.wakes.pop()
+    }
+
+    /// A producer's attempt reaches its queue, at the moment at which it was sent.
+    fn enqueue(&mut self, sent: Enqueue) {
+        let (now, into) = (self.now, sent.into.fleet);
+        let taken = self.machines[usize::from(into)].enqueue(now, sent.into.destination, &mut self.output);
+        self.carry_out(now, into);
+        self.machines[usize::from(sent.fleet)].ended(now, sent.connection, enqueued(taken), Hint::NONE, &mut self.output);
+        self.carry_out(now, sent.fleet);
+        self.count(true);
     }
 
     /// One step of the world.
@@ -228,13 +251,16 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     }
 
     fn carry_out(&mut self, now: Timestamp, fleet: u16) {
+        self.now = now;
         for event in self.output.events.drain(..) {
             self.recorder.record(&event);
             self.trace.event(&event);
         }
         for command in self.output.commands.drain(..) {
             match command {
+                Command::Send(send) if self.producers.take(&send) => {}
                 Command::Send(send) => self.world.send(now, &send),
+                Command::Cancel { connection } if self.producers.cancel(fleet, connection) => {}
                 Command::Cancel { connection } => self.world.cancel(now, fleet, connection),
                 Command::Wake { at, token } => self.wakes.push(at, Wake { fleet, token }),
             }
@@ -310,6 +336,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         let world = &self.world;
         let rest = RunRecord {
             fleets: self.plan.fleets.iter().map(|fleet| fleet.name.clone()).collect(),
+            destinations: self.plan.destinations(),
             faults: self.faults.records(world.timeline(), |step| world.touched(step)),
             actions: self.acts.records(),
             ended: end,

@@ -101,6 +101,8 @@ pub(super) struct Flight {
     generation: u32,
     pub(super) attempt: u32,
     pub(super) idempotency_key: u128,
+    /// Where it goes, as faults know it.
+    pub(super) destination: u64,
     pub(super) sent: Timestamp,
     /// When it reaches the proxy, or reached it.
     pub(super) at_proxy: Timestamp,
@@ -119,7 +121,7 @@ impl Flight {
 
     /// As faults see it.
     pub(super) fn request(&self) -> Request {
-        Request::ours(self.origin(), self.idempotency_key, self.attempt)
+        Request::ours(self.origin(), self.idempotency_key, self.attempt).bound_for(self.destination)
     }
 
     /// What the proxy has of it, as a fault that begins sees the connection: none before the request has come and
@@ -149,7 +151,7 @@ impl Flights {
     }
 
     /// Takes an attempt in.
-    pub(super) fn begin(&mut self, now: Timestamp, region: u16, send: &Send, draws: Stream) -> FlightId {
+    pub(super) fn begin(&mut self, now: Timestamp, region: u16, destination: u64, send: &Send, draws: Stream) -> FlightId {
         let flight = Flight {
             stage: Stage::Connecting,
             fleet: send.operation.fleet,
@@ -159,6 +161,7 @@ impl Flights {
             generation: 0,
             attempt: send.attempt,
             idempotency_key: send.idempotency_key,
+            destination,
             sent: now,
             at_proxy: Timestamp::NEVER,
             draws,

@@ -12,7 +12,8 @@ mod strikes;
 use super::flight::{Flight, FlightId, Flights, Hold, Message, NONE, Onward, Reply, Stage};
 use super::queue::Queue;
 use crate::event::AttemptOutcome;
-use crate::fault::{Active, Fate, Timeline};
+use crate::fault::{Active, Fate, Timeline, destination_key};
+use crate::fleet::workers::WorkerCount;
 use crate::fleet::{Connections, Send};
 use crate::network::Network;
 use crate::plan::{Plan, Success};
@@ -97,9 +98,23 @@ struct Link {
 #[derive(Debug)]
 struct Links {
     connections: Connections,
+    /// As faults know them, by number.
+    destinations: Vec<u64>,
+    /// A connection at the start of the run.
+    fresh: Link,
     /// How many regions.
     regions: u16,
     links: Vec<Link>,
+}
+
+impl Links {
+    fn link(&mut self, connection: u32) -> &mut Link {
+        let place = connection as usize;
+        if place >= self.links.len() {
+            self.links.resize(place + 1, self.fresh);
+        }
+        &mut self.links[place]
+    }
 }
 
 /// The far side of the clients of a run.
@@ -133,8 +148,12 @@ impl<Q: Queue<Step> + Default> World<Q> {
             let connected = connections == Connections::KeepAlive;
             let region_of = fleet.region_of();
             let link = |connection| Link { flight: NONE, region: region_of(connection), connected, upstream: false };
-            let count = fleet.config.clients * fleet.connections_each();
-            Links { connections, regions: fleet.config.regions.count(), links: (0..count).map(link).collect() }
+            // Those of unlimited workers come as they are used.
+            let unlimited = fleet.workers.as_ref().is_some_and(|workers| workers.workers == WorkerCount::Unlimited);
+            let kept = if unlimited { 0 } else { fleet.connections() };
+            let destinations = fleet.destinations().iter().map(|name| destination_key(name.as_bytes())).collect();
+            let (regions, links) = (fleet.config.regions.count(), (0..kept).map(link).collect());
+            Links { connections, destinations, fresh: link(0), regions, links }
         });
         Self {
             seed: plan.seed,
@@ -158,8 +177,10 @@ impl<Q: Queue<Step> + Default> World<Q> {
     pub fn send(&mut self, now: Timestamp, send: &Send) {
         let fleet = send.operation.fleet;
         let draws = self.draws(send);
-        let link = &mut self.fleets[usize::from(fleet)].links[send.connection as usize];
-        let id = self.flights.begin(now, link.region, send, draws);
+        let of_fleet = &mut self.fleets[usize::from(fleet)];
+        let destination = of_fleet.destinations.get(usize::from(send.destination)).copied().unwrap_or(0);
+        let link = of_fleet.link(send.connection);
+        let id = self.flights.begin(now, link.region, destination, send, draws);
         link.flight = id.slot;
         let connected = link.connected;
         if !send.delay.is_zero() {

@@ -263,6 +263,7 @@ fn setup(clients: u32, load: Load, policy: Policy) -> Setup {
         end: at(20_000),
         route_weights: vec![],
         shared: Shared::default(),
+        workers: None,
         actions: Vec::new(),
     }
 }

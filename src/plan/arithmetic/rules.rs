@@ -1,6 +1,6 @@
 //! The rules of arithmetic that apply to a plan, each with the plan's numbers.
 
-use super::{Offered, WorstAttempts, capacity, offered, offered_total, worst_attempts, worst_load};
+use super::{Offered, WorstAttempts, capacity, offered, offered_total, worst_attempts_of, worst_load};
 use crate::fault::Fault;
 use crate::plan::{Fleet, Plan};
 use crate::policy::backoff::{Backoff, Clamp, Exponential, Jitter, WaitInput};
@@ -67,7 +67,7 @@ fn unknown_capacity(plan: &Plan) -> Option<Rule> {
         return None;
     }
     let worst = worst_load(plan).attempted?;
-    let offered: f64 = plan.fleets.iter().map(|fleet| offered(&fleet.config).rate()).sum();
+    let offered: f64 = plan.senders().map(|fleet| offered(&fleet.config).rate()).sum();
     (offered > 0.0 && worst > offered).then(|| {
         let sentence = format!(
             "a target that serves less than {}/s is vulnerable to a retry storm: {}/s are offered, and every retry comes on top (λ·(R+1) > μ)",
@@ -92,10 +92,10 @@ fn storm(plan: &Plan, load: &Load) -> Option<Rule> {
     if load.offered >= load.capacity {
         return None;
     }
-    let budgeted = plan.fleets.iter().all(|fleet| fleet.policy.budget.is_some());
+    let budgeted = plan.senders().all(|fleet| fleet.policy.budget.is_some());
     let mut worst = 0.0;
-    for fleet in &plan.fleets {
-        let WorstAttempts::AtMost(attempts) = worst_attempts(&fleet.policy) else {
+    for fleet in plan.senders() {
+        let WorstAttempts::AtMost(attempts) = worst_attempts_of(fleet) else {
             let sentence = format!(
                 "vulnerable to a retry storm: fleet `{}` retries without limit, so attempts can exceed the {}/s that the target serves",
                 fleet.name,
@@ -106,8 +106,9 @@ fn storm(plan: &Plan, load: &Load) -> Option<Rule> {
         worst += share_of(fleet, plan, load) * attempts;
     }
     let danger = worst > load.capacity;
-    let sum = if let [fleet] = plan.fleets.as_slice()
-        && let WorstAttempts::AtMost(attempts) = worst_attempts(&fleet.policy)
+    let senders: Vec<&Fleet> = plan.senders().collect();
+    let sum = if let [fleet] = senders[..]
+        && let WorstAttempts::AtMost(attempts) = worst_attempts_of(fleet)
     {
         format!("{}/s × {} attempts = {}/s", n(load.offered), n(attempts), n(worst))
     } else {
@@ -135,8 +136,8 @@ fn share_of(fleet: &Fleet, plan: &Plan, load: &Load) -> f64 {
         Offered::Rate(rate) | Offered::Spike { rate, .. } => rate,
         Offered::Burst(_) => 0.0,
         Offered::Closed { .. } => {
-            let open: f64 = plan.fleets.iter().map(|other| offered(&other.config).rate()).sum();
-            let closed = plan.fleets.iter().filter(|other| matches!(offered(&other.config), Offered::Closed { .. }));
+            let open: f64 = plan.senders().map(|other| offered(&other.config).rate()).sum();
+            let closed = plan.senders().filter(|other| matches!(offered(&other.config), Offered::Closed { .. }));
             let clients: f64 = closed.map(|other| f64::from(other.config.clients)).sum();
             (load.offered - open) * f64::from(fleet.config.clients) / clients.max(1.0)
         }
@@ -166,15 +167,15 @@ fn budgets(plan: &Plan, load: &Load) -> Vec<Rule> {
         );
         Some(rule("budget", !holds, sentence))
     };
-    plan.fleets.iter().filter_map(one).collect()
+    plan.senders().filter_map(one).collect()
 }
 
 /// Backoff does not make open load less.
 fn spreading(plan: &Plan, load: &Load) -> Option<Rule> {
     let waits = |fleet: &&Fleet| !matches!(fleet.policy.backoff, Backoff::None(_)) && fleet.policy.budget.is_none();
     let open = |fleet: &&Fleet| offered(&fleet.config).is_open();
-    let fleet = plan.fleets.iter().filter(open).find(waits)?;
-    let WorstAttempts::AtMost(attempts) = worst_attempts(&fleet.policy) else { return None };
+    let fleet = plan.senders().filter(open).find(waits)?;
+    let WorstAttempts::AtMost(attempts) = worst_attempts_of(fleet) else { return None };
     (attempts > 1.0 && load.offered < load.capacity && load.offered * attempts > load.capacity).then(|| {
         let sentence = format!(
             "the load is open: backoff and jitter of `{}` spread its retries out, they do not make them fewer",
@@ -196,8 +197,7 @@ fn drain(plan: &Plan, load: &Load) -> Option<Rule> {
     }
     let lasting = step.to.since(step.from);
     let held: f64 = plan
-        .fleets
-        .iter()
+        .senders()
         .map(|fleet| {
             let kept = fleet.policy.deadline.map_or(lasting, |deadline| deadline.min(lasting)).as_secs_f64();
             let most = f64::from(fleet.config.clients) * f64::from(fleet.config.outbox);
@@ -233,7 +233,7 @@ fn spikes(plan: &Plan, load: &Load) -> Vec<Rule> {
         );
         Some(rule("spike", false, sentence))
     };
-    plan.fleets.iter().filter_map(one).collect()
+    plan.senders().filter_map(one).collect()
 }
 
 /// A queue's age against the client's patience.
@@ -242,7 +242,7 @@ fn patience(plan: &Plan, service: &ServiceConfig) -> Option<Rule> {
     let unlimited = ServiceConfig { limiter: None, ..service.clone() };
     let capacity = capacity(&unlimited)?;
     let wait = f64::from(service.queue) / capacity;
-    let fleet = plan.fleets.iter().min_by_key(|fleet| fleet.policy.timeout)?;
+    let fleet = plan.senders().min_by_key(|fleet| fleet.policy.timeout)?;
     let timeout = fleet.policy.timeout;
     if wait <= timeout.as_secs_f64() {
         return None;
@@ -260,7 +260,7 @@ fn patience(plan: &Plan, service: &ServiceConfig) -> Option<Rule> {
 /// What follows from the shape of a fleet's backoff.
 fn shape(fleet: &Fleet) -> Vec<Rule> {
     let name = &fleet.name;
-    let WorstAttempts::AtMost(attempts) = worst_attempts(&fleet.policy) else { return march(fleet) };
+    let WorstAttempts::AtMost(attempts) = worst_attempts_of(fleet) else { return march(fleet) };
     if attempts < 2.0 {
         return Vec::new();
     }
@@ -321,8 +321,7 @@ fn late_cap(fleet: &Fleet, e: &Exponential) -> Option<Rule> {
 fn hints(plan: &Plan) -> Vec<Rule> {
     let honours =
         |policy: &Policy| matches!(&policy.retry_after, RetryAfter::Honor(h) if h.spread.is_none_or(|s| s.is_nothing()));
-    let honouring: Vec<&str> =
-        plan.fleets.iter().filter(|fleet| honours(&fleet.policy)).map(|fleet| fleet.name.as_str()).collect();
+    let honouring: Vec<&str> = plan.senders().filter(|fleet| honours(&fleet.policy)).map(|fleet| fleet.name.as_str()).collect();
     if honouring.is_empty() {
         return Vec::new();
     }

@@ -2,8 +2,8 @@
 
 use super::{Context, fleets, loads, names, policy};
 use crate::config::{At, Place};
-use crate::fleet::{FleetAction, FleetConfig};
-use crate::plan::action::{Call, Deed, Exec, RawAction, RawSetLane, RawSetRate, Webhook};
+use crate::fleet::FleetAction;
+use crate::plan::action::{Call, Deed, Exec, RawAction, RawSetLane, RawSetLimit, RawSetRate, Webhook};
 use crate::plan::fleet::PolicyRef;
 use crate::plan::raw::RawStep;
 use crate::plan::{Fleet, RawPlan, TargetUrl};
@@ -78,8 +78,9 @@ impl Actions<'_> {
                 Some(FleetAction::DropBacklog { destination: destination(aim.destination.as_ref(), fleet, name, cx)? })
             }),
             RawAction::SetRate(set) => self.of(&set.fleet, cx, |fleet, name, cx| set_rate(set, fleet, name, cx)),
+            RawAction::SetLimit(set) => self.of(&set.fleet, cx, |fleet, name, cx| set_limit(set, fleet, name, cx)),
             RawAction::Scale(scale) => self.of(&scale.fleet, cx, |fleet, name, cx| {
-                let most = members(fleet);
+                let most = fleet.config.clients;
                 if scale.to.value > most {
                     let message = format!("fleet `{name}` has {most} of them, and cannot be scaled to {}", scale.to.value);
                     cx.error(scale.to.place, message, "plan for the most, and scale it down at the start with `at: 0s`");
@@ -95,7 +96,7 @@ impl Actions<'_> {
         &self,
         At { value: name, place }: &At<String>,
         cx: &mut Context,
-        action: impl FnOnce(&FleetConfig, &str, &mut Context) -> Option<FleetAction>,
+        action: impl FnOnce(&Fleet, &str, &mut Context) -> Option<FleetAction>,
     ) -> Option<Deed> {
         let Some(number) = self.known.iter().position(|known| known == name) else {
             let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
@@ -104,7 +105,7 @@ impl Actions<'_> {
         };
         // One that could not be read has been told of.
         let fleet = self.fleets.iter().find(|fleet| fleet.name == *name)?;
-        let action = action(&fleet.config, name, cx)?;
+        let action = action(fleet, name, cx)?;
         Some(Deed::Fleet { fleet: u16::try_from(number).ok()?, action })
     }
 
@@ -142,7 +143,7 @@ impl Actions<'_> {
         let calls = [Some(http.call()), http.undo.clone()];
         let sound: Vec<bool> = calls.iter().flatten().map(|call| check_call(call, cx)).collect();
         let sound = sound.into_iter().all(|sound| sound);
-        (self.limit(http.within.0, "http", cx) && sound).then(|| Deed::Http(http.clone()))
+        (self.limit(http.within.0, "http", cx) && sound).then(|| Deed::Http(Box::new(http.clone())))
     }
 
     fn limit(&self, within: Span, key: &str, cx: &mut Context) -> bool {
@@ -189,8 +190,8 @@ fn check_call(call: &Call, cx: &mut Context) -> bool {
     true
 }
 
-fn set_lane(set: &RawSetLane, fleet: &FleetConfig, name: &str, cx: &mut Context) -> Option<FleetAction> {
-    if destinations(fleet).is_empty() {
+fn set_lane(set: &RawSetLane, fleet: &Fleet, name: &str, cx: &mut Context) -> Option<FleetAction> {
+    if fleet.workers.is_none() {
         cx.error(
             set.fleet.place,
             format!("fleet `{name}` has no lanes: it has clients, and no workers on a queue"),
@@ -202,9 +203,9 @@ fn set_lane(set: &RawSetLane, fleet: &FleetConfig, name: &str, cx: &mut Context)
     Some(FleetAction::SetLane { destination, concurrency: set.concurrency })
 }
 
-fn set_rate(set: &RawSetRate, fleet: &FleetConfig, name: &str, cx: &mut Context) -> Option<FleetAction> {
+fn set_rate(set: &RawSetRate, fleet: &Fleet, name: &str, cx: &mut Context) -> Option<FleetAction> {
     let place = set.to.as_ref().map(|to| to.place).or(set.factor.as_ref().map(|factor| factor.place))?;
-    let Some(planned) = fleet.load.steady_rate(fleet.clients).filter(|rate| rate.get() > 0.0) else {
+    let Some(planned) = fleet.config.load.steady_rate(fleet.config.clients).filter(|rate| rate.get() > 0.0) else {
         let message = format!("the load of fleet `{name}` has no steady rate that could be set");
         cx.error(place, message, "use `constant` or `poisson`; for a load that changes by itself, `ramp` or `spike`");
         return None;
@@ -220,14 +221,28 @@ fn set_rate(set: &RawSetRate, fleet: &FleetConfig, name: &str, cx: &mut Context)
     loads::rate_bounds_above(planned.get() * factor, place, cx).then_some(FleetAction::SetArrivals { factor })
 }
 
+fn set_limit(set: &RawSetLimit, fleet: &Fleet, name: &str, cx: &mut Context) -> Option<FleetAction> {
+    if fleet.workers.is_none() {
+        cx.error(
+            set.fleet.place,
+            format!("fleet `{name}` has clients, and no workers on a queue whose dispatches could be limited"),
+            "use `set_rate`",
+        );
+        return None;
+    }
+    let destination = destination(set.destination.as_ref(), fleet, name, cx)?;
+    Some(FleetAction::SetRate { destination, rate: set.rate, burst: set.burst })
+}
+
 /// The number of a destination; none of them where none is named. Nothing at all where it is not there.
-fn destination(named: Option<&At<String>>, fleet: &FleetConfig, name: &str, cx: &mut Context) -> Option<Option<u16>> {
+fn destination(named: Option<&At<String>>, fleet: &Fleet, name: &str, cx: &mut Context) -> Option<Option<u16>> {
     let Some(At { value, place }) = named else { return Some(None) };
-    let known = destinations(fleet);
+    let known = fleet.destinations();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
     match known.iter().position(|known| known == value) {
         Some(number) => u16::try_from(number).ok().map(Some),
         None if known.is_empty() => {
-            let message = format!("fleet `{name}` has no destinations: it has clients, and no workers on a queue");
+            let message = format!("fleet `{name}` has no destinations by name");
             cx.error(*place, message, "leave `destination` out");
             None
         }
@@ -236,16 +251,6 @@ fn destination(named: Option<&At<String>>, fleet: &FleetConfig, name: &str, cx: 
             None
         }
     }
-}
-
-/// The names of what a fleet's operations are bound for.
-fn destinations(_fleet: &FleetConfig) -> Vec<&str> {
-    Vec::new()
-}
-
-/// How many clients or workers a fleet has.
-const fn members(fleet: &FleetConfig) -> u32 {
-    fleet.clients
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Checks of the fleets, and the policies that they name.
 
-use super::{Context, guards, names, policy};
+use super::{Context, guards, names, policy, workers};
 use crate::config::{At, Place};
+use crate::fleet::workers::WorkerCount;
 use crate::plan::fleet::{PolicyRef, RawFleet};
 use crate::plan::presets::PolicySpec;
 use crate::plan::{Fleet, RawPlan, arithmetic};
@@ -21,7 +22,11 @@ pub(super) fn check(raw: &RawPlan, length: Option<Span>, cx: &mut Context) -> Ve
     let mut used = BTreeSet::new();
     used.extend(super::compare::named(raw));
     used.extend(super::actions::named(raw));
-    let fleets = read_fleets(raw, length, &mut used, cx);
+    let mut fleets = read_fleets(raw, length, &mut used, cx);
+    // A number would name another fleet where one could not be read.
+    if raw.fleets.0.as_ref().is_some_and(|table| table.value.0.len() == fleets.len()) {
+        workers::producers(raw, &mut fleets, cx);
+    }
     let Some(policies) = &raw.policies.0 else { return fleets };
     for entry in &policies.0 {
         names::check_policy(&entry.name, entry.place, cx);
@@ -54,7 +59,9 @@ fn read_fleets<'a>(raw: &'a RawPlan, length: Option<Span>, used: &mut BTreeSet<&
             used.extend(named_by_node(&entry.name, raw, cx));
             continue;
         };
-        clients += u64::from(fleet.config.clients);
+        // Unlimited workers are as many as there is work for.
+        let unlimited = fleet.workers.as_ref().is_some_and(|workers| workers.workers == WorkerCount::Unlimited);
+        clients += if unlimited { 0 } else { u64::from(fleet.config.clients) };
         if let PolicyRef::Named(name) = &fleet.policy.value {
             used.insert(name);
         }
@@ -62,7 +69,8 @@ fn read_fleets<'a>(raw: &'a RawPlan, length: Option<Span>, used: &mut BTreeSet<&
         if let Some((policy_name, policy)) = resolve(&entry.name, &fleet.policy, raw, cx) {
             let offered = arithmetic::offered(&fleet.config);
             guards::check(&policy, fleet.config.clients, offered, &entry.name, cx);
-            fleets.push(Fleet { name: entry.name.clone(), policy_name, policy, config: fleet.config.clone() });
+            let (name, config, workers) = (entry.name.clone(), fleet.config.clone(), fleet.workers.clone());
+            fleets.push(Fleet { name, policy_name, policy, config, workers, into: None });
         }
     }
     let origins: usize = fleets.iter().map(|fleet| usize::from(fleet.config.regions.count())).sum();
@@ -105,6 +113,13 @@ pub(super) fn resolve(fleet: &str, policy: &At<PolicyRef>, raw: &RawPlan, cx: &m
 fn settings(name: &str, fleet: &RawFleet, length: Option<Span>, cx: &mut Context) {
     let config = &fleet.config;
     let at = |cx: &Context, key: &str| cx.at(&["fleets", name, key]);
+    if let Some(priority) = &config.priority {
+        let place = at(cx, "priority");
+        check_header_value("priority", priority, place, cx);
+    }
+    if let Some(workers) = &fleet.workers {
+        return workers::check(name, workers, length, cx);
+    }
     if config.outbox == 0 || config.outbox > 1_000_000 {
         let place = at(cx, "outbox");
         cx.error(
@@ -117,7 +132,7 @@ fn settings(name: &str, fleet: &RawFleet, length: Option<Span>, cx: &mut Context
         let place = at(cx, "priority");
         check_header_value("priority", priority, place, cx);
     }
-    super::loads::check(name, &config.load, config.clients, length, cx);
+    super::loads::check(&["fleets", name, "load"], &config.load, config.clients, length, cx);
     super::devices::check(name, config, cx);
 }
 

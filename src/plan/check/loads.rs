@@ -8,10 +8,9 @@ use crate::time::{Rate, Span};
 /// The highest rate that a plan may ask for, per second.
 const MAX_RATE: f64 = 10_000_000.0;
 
-/// Checks the load of a fleet.
-pub(super) fn check(fleet: &str, load: &Load, clients: u32, length: Option<Span>, cx: &mut Context) {
-    let path = ["fleets", fleet, "load", load.key()];
-    let at = |cx: &Context, key: &str| cx.at(&[&path[..], &[key]].concat());
+/// Checks a load that stands at `path`, its own key aside.
+pub(super) fn check(path: &[&str], load: &Load, clients: u32, length: Option<Span>, cx: &mut Context) {
+    let at = |cx: &Context, key: &str| cx.at(&[path, &[load.key(), key]].concat());
     match load {
         Load::Constant(Constant { rate, each }) | Load::Poisson(Poisson { rate, each }) => {
             for (key, value, factor) in [("rate", rate, 1.0), ("each", each, f64::from(clients))] {

@@ -14,6 +14,7 @@ mod returns;
 mod scope;
 mod target;
 mod timeline;
+mod workers;
 
 use super::{Plan, RawPlan};
 use crate::config::{At, Lenient, Node, Place, Problems};

@@ -2,9 +2,9 @@
 
 use super::actions::Actions;
 use super::target::whole_seconds;
-use super::{Context, MAX_LENGTH, names, scope};
+use super::{Context, MAX_LENGTH, names, scope, workers};
 use crate::config::{At, Place};
-use crate::fault::{Fault, Step};
+use crate::fault::{Fault, Step, destination_key};
 use crate::fleet::FleetAction;
 use crate::plan::action::{Action, Deed};
 use crate::plan::raw::RawStep;
@@ -47,6 +47,7 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], length: Option<Span>, cx: &mut
     }
     let given: Vec<&str> = list.iter().filter_map(|s| s.0.as_ref()?.value.name.as_ref()).map(|n| n.value.as_str()).collect();
     let known = cx.keys("fleets");
+    let bound = workers::names(raw);
     let mut sound = 0;
     for (index, step) in list.iter().enumerate() {
         let Some(At { value: step, place }) = &step.0 else { continue };
@@ -57,7 +58,8 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], length: Option<Span>, cx: &mut
             fault(of, &["timeline", &index, "fault"], cx);
             let fleets = scope::fleets(step, &known, cx);
             let regions = scope::regions(step, &known, fleets.as_deref(), all, cx);
-            checked.steps.push(Step { name, from, to, fault: of.clone(), fleets, regions, place: *place });
+            let destinations = bound_for(step, of, &bound, cx);
+            checked.steps.push(Step { name, from, to, fault: of.clone(), fleets, regions, destinations, place: *place });
         } else if let Some(action) = &step.action {
             let deed = Actions { raw, fleets: all, known: &known, index }.check(step, action, cx);
             let Some(what) = deed else { continue };
@@ -115,6 +117,31 @@ fn times(raw: &RawStep, length: Option<Span>, name: &str, cx: &mut Context) -> (
         cx.error(place, message, "make it shorter, or `length` longer; leave `for` out to last to the end of the run");
     }
     (from, to)
+}
+
+/// The destinations that a fault is limited to. What strikes connections as such cannot be limited so.
+fn bound_for(raw: &RawStep, fault: &Fault, known: &[&str], cx: &mut Context) -> Option<Vec<u64>> {
+    let At { value: list, place } = raw.destinations.as_ref()?;
+    if list.is_empty() {
+        cx.error(
+            *place,
+            "no destination is named: the fault would strike nothing",
+            "leave `destinations` out to strike everything",
+        );
+    }
+    let on_connections = match fault {
+        Fault::Refuse(_) => true,
+        Fault::Reset(reset) => reset.share == Share::ALL,
+        _ => false,
+    };
+    if on_connections {
+        let message = format!("`{}` strikes connections, which go to no destination in particular", fault.key());
+        cx.error(*place, message, "use `hang`, `blackhole`, `status`, or `reset` with a share below 100%");
+    }
+    for At { value, place } in list.iter().filter(|name| !known.contains(&name.value.as_str())) {
+        names::unknown("destination", value, *place, known, cx);
+    }
+    Some(list.iter().map(|name| destination_key(name.value.as_bytes())).collect())
 }
 
 fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {

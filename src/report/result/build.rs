@@ -35,6 +35,7 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
         baseline: verdict.baseline.as_ref().map(|of| baseline(record, of)),
         stretches: stretches(record),
         fleets: (0..record.fleets.len()).map(|fleet| fleet_result(record, fleet)).collect(),
+        destinations: destinations::over_the_run(record),
         phases: phases(record),
         faults: faults(record),
         actions: timeline::actions(record),
@@ -44,7 +45,7 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
         service: record.service.as_ref().map(service),
         connects: record.connects.map(|c| ConnectsResult { count: c.count, fastest_ms: span_ms(c.fastest) }),
         limits_reached: limits(record),
-        windows: record.windows.iter().map(window).collect(),
+        windows: record.windows.iter().map(|of| window(record, of)).collect(),
     }
 }
 
@@ -291,7 +292,7 @@ fn service(counts: &ServiceCounts) -> ServiceResult {
     }
 }
 
-fn window(window: &Window) -> WindowResult {
+fn window(record: &RunRecord, window: &Window) -> WindowResult {
     let all = &window.all;
     WindowResult {
         t_ms: window.start.as_millis(),
@@ -320,6 +321,7 @@ fn window(window: &Window) -> WindowResult {
         oldest_age_ms: (all.backlog > 0).then(|| span_ms(all.oldest_age)),
         deep_retries: all.deep_retries,
         late: all.late,
+        destinations: destinations::in_window(record, window),
     }
 }
 
@@ -439,7 +441,7 @@ fn distribution<'a>(sketches: impl Iterator<Item = &'a Sketch>) -> Distribution 
     }
 }
 
-fn sketch_ms(sketch: &Sketch, per_mille: u64) -> Option<f64> {
+pub(super) fn sketch_ms(sketch: &Sketch, per_mille: u64) -> Option<f64> {
     sketch.quantile(per_mille).map(span_ms)
 }
 
@@ -448,7 +450,7 @@ fn window_length(record: &RunRecord, window: &Window) -> Span {
     (window.start + record.window).min(record.ended.max(window.start)).since(window.start)
 }
 
-fn ratio(part: u64, whole: u64) -> Option<f64> {
+pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
@@ -456,7 +458,7 @@ fn rate(count: u64, time: Span) -> Option<f64> {
     (!time.is_zero()).then(|| count as f64 / time.as_secs_f64()).and_then(coarse)
 }
 
-fn span_ms(span: Span) -> f64 {
+pub(super) fn span_ms(span: Span) -> f64 {
     (span.0 as f64 / 1e3).round() / 1e3
 }
 

@@ -1,5 +1,6 @@
 //! The parts of `result.json` that come by stretch, fleet, phase or window.
 
+use super::DestinationWindow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -189,6 +190,9 @@ pub struct WindowResult {
     pub deep_retries: u64,
     /// Of them, those past their deadline.
     pub late: u64,
+    /// By destination; left out where no fleet has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub destinations: Vec<DestinationWindow>,
 }
 
 fn is_zero(count: &u64) -> bool {

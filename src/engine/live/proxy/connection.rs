@@ -169,7 +169,7 @@ impl Connection {
     /// Carries out the fate of a request.
     async fn request(&mut self, head: RequestHead) -> Flow<()> {
         let request = match head.ours {
-            Some((key, attempt)) => Request::ours(self.origin, key, attempt),
+            Some((key, attempt)) => Request::ours(self.origin, key, attempt).bound_for(head.destination),
             None => Request::foreign(self.origin, self.number, self.requests),
         };
         self.requests += 1;

@@ -1,6 +1,7 @@
 //! The heads of HTTP/1 messages, as far as a relay must understand them: where a message ends, and whose it is.
 
 use super::body::{Body, Malformed};
+use crate::fault::destination_key;
 use crate::service::key::idempotency_key;
 
 /// The largest head of a request that is read, and the most of a response's head that is looked at.
@@ -22,6 +23,8 @@ pub(super) struct RequestHead {
     pub(super) expects_continue: bool,
     /// The idempotency key and the attempt of a request of ours.
     pub(super) ours: Option<(u128, u32)>,
+    /// Where a request of ours goes, as faults know it; 0 where it does not say.
+    pub(super) destination: u64,
 }
 
 /// Methods whose responses are framed in their own way.
@@ -86,6 +89,7 @@ pub(super) fn request_head(bytes: &[u8]) -> Result<Option<RequestHead>, BadReque
         closes: fields.close || (http_10 && !fields.keep_alive),
         expects_continue: fields.expects_continue,
         ours: fields.idempotency_key.zip(fields.attempt),
+        destination: fields.destination,
     }))
 }
 
@@ -138,6 +142,7 @@ struct Fields {
     expects_continue: bool,
     idempotency_key: Option<u128>,
     attempt: Option<u32>,
+    destination: u64,
 }
 
 impl Fields {
@@ -173,6 +178,7 @@ impl Fields {
             19 if name.eq_ignore_ascii_case("x-stormwake-attempt") => {
                 self.attempt = number(value).and_then(|n| u32::try_from(n).ok());
             }
+            23 if name.eq_ignore_ascii_case("x-stormwake-destination") => self.destination = destination_key(value),
             _ => {}
         }
         Ok(())

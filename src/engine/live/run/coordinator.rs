@@ -314,6 +314,7 @@ impl Coordinator {
         let unheard = self.parts.hearing.end(PATIENCE).await;
         let rest = RunRecord {
             fleets: self.parts.plan.fleets.iter().map(|fleet| fleet.name.clone()).collect(),
+            destinations: self.parts.plan.destinations(),
             faults,
             actions: self.acts.records(),
             ended,

@@ -17,9 +17,10 @@ use crate::engine::live::transport::Requests;
 use crate::engine::shared::{WINDOW, origins, shared_state};
 use crate::fault::{Phase, Timeline};
 use crate::fleet::Connections;
+use crate::fleet::workers::config::LIVE_UNLIMITED;
 use crate::load::Load;
 use crate::metrics::Series;
-use crate::plan::{Fleet, Plan, Scheme};
+use crate::plan::{Plan, Scheme};
 use crate::time::Span;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -29,9 +30,13 @@ const WARM_UP_LIMIT: Span = Span::from_secs(60);
 
 /// Checks, starts the target, the proxy and the shards, and connects the clients.
 pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinator, RunError> {
-    let plan = Arc::new(setup.plan);
+    let mut plan = setup.plan;
+    let bounded = plan.bound_workers();
+    let plan = Arc::new(plan);
     let shards = shard_count(&plan, setup.shards);
     let mut warnings = fit(&plan, shards)?;
+    let few = |fleet| format!("the unlimited workers of `{fleet}` are {LIVE_UNLIMITED} on real sockets: simulate it for more");
+    warnings.extend(bounded.into_iter().map(few));
     let clock = LiveClock::waiting();
     let allowed = Allowed::new(plan.target.allow.iter().map(|host| host.value.clone()), setup.approve);
     // The resolver may hang: a thread of its own waits for it.
@@ -105,7 +110,7 @@ async fn unless_interrupted<F: Future>(signals: &mut Signals, work: F) -> Result
 fn note_backlog(proxy: &Proxy, plan: &Plan, warnings: &mut Vec<String>) -> Option<String> {
     let (backlog, notice) = proxy.backlog();
     let notice = notice?.to_string();
-    if plan.fleets.iter().any(|fleet| fleet.config.clients > backlog) {
+    if plan.fleets.iter().any(|fleet| fleet.connections() > backlog) {
         warnings.push(notice);
         return None;
     }
@@ -136,8 +141,7 @@ fn aim(plan: &Plan, allowed: &Allowed, clock: &Arc<LiveClock>) -> Result<Aim, Ru
 
 /// Checks that the plan fits this machine; what is doubtful is returned.
 fn fit(plan: &Plan, shards: usize) -> Result<Vec<String>, RunError> {
-    let connections = |fleet: &Fleet| u64::from(fleet.config.clients) * u64::from(fleet.connections_each());
-    let clients = plan.fleets.iter().map(connections).sum();
+    let clients = plan.fleets.iter().map(|fleet| u64::from(fleet.connections())).sum();
     // The proxy listens for each origin and shard, and holds each origin's port.
     let listeners = origins(plan).len() * (shards + 1);
     limits::check(clients, listeners as u64, limits::raise())?;

@@ -152,6 +152,7 @@ fn faults_come_and_go_at_their_time_and_are_booked() {
         to: Timestamp(to * 1_000_000),
         fault,
         fleets: None,
+        destinations: None,
         place: Default::default(),
     };
     plan.timeline = vec![

@@ -8,11 +8,12 @@ use super::seams::{Book, Seams, Timers, Wire};
 use super::wakeups::Wakeups;
 use super::{Control, Message};
 use crate::engine::live::clock::Clock;
-use crate::engine::shared::{WINDOW, fleet_number};
+use crate::engine::shared::{Enqueue, Producers, WINDOW, enqueued, fleet_number};
 use crate::event::Event;
 use crate::fleet::on_grid;
 use crate::fleet::{Command, Gauges, Machine, Output};
 use crate::plan::Plan;
+use crate::policy::Hint;
 use crate::time::{Span, Timestamp};
 use std::io;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub struct Driver<C, W, T, B> {
     machines: Vec<Machine>,
     wakeups: Wakeups,
     output: Output,
+    producers: Producers,
     gauges: Vec<Gauges>,
     messages: mpsc::UnboundedSender<Message>,
     /// The window that is open.
@@ -58,6 +60,7 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
             machines,
             wakeups: Wakeups::default(),
             output: Output::default(),
+            producers: Producers::new(plan),
             gauges: Vec::new(),
             messages,
             open: 0,
@@ -96,7 +99,8 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
 
     /// When there is something to do, whatever comes.
     fn next_moment(&self) -> Timestamp {
-        self.wakeups.next_at().min(self.window_end()).min(self.stop_at)
+        let due = if self.producers.is_empty() { self.wakeups.next_at() } else { Timestamp::ZERO };
+        due.min(self.window_end()).min(self.stop_at)
     }
 
     fn window_end(&self) -> Timestamp {
@@ -115,7 +119,7 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
         while self.window_end() <= now && self.wakeups.next_at() >= self.window_end() {
             self.close_window(self.window_end());
         }
-        completions == BATCH || wakeups == BATCH
+        completions == BATCH || wakeups == BATCH || !self.producers.is_empty()
     }
 
     fn drain_completions(&mut self) -> usize {
@@ -123,6 +127,9 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
             let now = self.clock.now();
             if now >= self.stop_at {
                 return done;
+            }
+            if self.enqueue_next(now) {
+                continue;
             }
             let Some(ended) = self.wire.next() else { return done };
             let machine = &mut self.machines[usize::from(ended.fleet)];
@@ -138,11 +145,24 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
             if now >= self.stop_at {
                 return done;
             }
+            if self.enqueue_next(now) {
+                continue;
+            }
             let Some(wakeup) = self.wakeups.pop_due(now) else { return done };
             self.machines[usize::from(wakeup.fleet)].wake(now, wakeup.token, &mut self.output);
             self.carry_out(wakeup.fleet);
         }
         BATCH
+    }
+
+    /// A producer's attempt reaches its queue; whether there was one.
+    fn enqueue_next(&mut self, now: Timestamp) -> bool {
+        let Some(Enqueue { fleet, connection, into }) = self.producers.next() else { return false };
+        let taken = self.machines[usize::from(into.fleet)].enqueue(now, into.destination, &mut self.output);
+        self.carry_out(into.fleet);
+        self.machines[usize::from(fleet)].ended(now, connection, enqueued(taken), Hint::NONE, &mut self.output);
+        self.carry_out(fleet);
+        true
     }
 
     fn each_machine(&mut self, now: Timestamp, act: impl Fn(&mut Machine, Timestamp, &mut Output)) {
@@ -158,7 +178,9 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
         }
         for command in self.output.commands.drain(..) {
             match command {
+                Command::Send(send) if self.producers.take(&send) => {}
                 Command::Send(send) => self.wire.send(send),
+                Command::Cancel { connection } if self.producers.cancel(fleet, connection) => {}
                 Command::Cancel { connection } => self.wire.cancel(fleet, connection),
                 Command::Wake { at, token } => self.wakeups.push(at, fleet, token),
             }

@@ -14,16 +14,15 @@ use super::clock::{Clock, LiveClock};
 use super::proxy::Proxy;
 use super::timer::Timer;
 use super::transport::{Door, FleetWires, Requests, Transport, WireCounts};
-use crate::engine::shared::{WINDOW, fleet_number, machines};
+use crate::engine::shared::{Part, fleet_number, machines, recorder};
 use crate::fault::{Origin, Phase};
 use crate::fleet::Shared;
 use crate::metrics::{Recorder, Slice, Totals};
-use crate::plan::{Fleet, Plan};
+use crate::plan::Plan;
 use crate::time::Timestamp;
 use driver::Driver;
 use seams::Seams;
 use std::io;
-use std::ops::Range;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::mpsc;
@@ -119,16 +118,8 @@ impl Shard {
     }
 }
 
-/// The clients of one shard among `clients`: contiguous, and no two shards differ by more than one.
-pub fn share_of(clients: u32, shard: usize, shards: usize) -> Range<u32> {
-    let cut = |i: usize| u32::try_from(u64::from(clients) * i as u64 / shards.max(1) as u64).unwrap_or(clients);
-    cut(shard)..cut(shard + 1)
-}
-
-/// The connections of one shard's clients.
-fn connections_of(fleet: &Fleet, shard: usize, shards: usize) -> Range<u32> {
-    let (clients, each) = (share_of(fleet.config.clients, shard, shards), fleet.connections_each());
-    clients.start * each..clients.end * each
+const fn part(setup: &ShardSetup) -> Part {
+    Part { index: setup.index, of: setup.shards }
 }
 
 /// Reports a shard that ends early, by panic too.
@@ -178,22 +169,22 @@ fn run(
 type LiveDriver = Driver<LiveClock, Transport, Timer, Recorder>;
 
 fn driver(setup: &ShardSetup, wire: Transport, messages: mpsc::UnboundedSender<Message>) -> io::Result<LiveDriver> {
-    let machines = machines(&setup.plan, &setup.shared, |clients| share_of(clients, setup.index, setup.shards));
-    let book = Recorder::new(setup.plan.fleets.len(), &setup.phases, WINDOW);
+    let machines = machines(&setup.plan, &setup.shared, part(setup));
+    let book = recorder(&setup.plan, &setup.phases);
     let seams = Seams { wire, timers: Timer::new()?, book };
     Ok(Driver::new(&setup.plan, machines, setup.clock.clone(), seams, messages))
 }
 
 fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
-    let fleets = setup.plan.fleets.iter().enumerate().map(|(number, fleet)| {
-        let (number, proxy, shard) = (fleet_number(number), setup.proxy.clone(), setup.index);
+    let fleets = setup.plan.fleets.iter().enumerate().map(|(index, fleet)| {
+        let (number, proxy, shard) = (fleet_number(index), setup.proxy.clone(), setup.index);
         let door = |region| {
             let (origin, proxy) = (Origin { fleet: number, region }, setup.proxy.clone());
             Door { addr: setup.proxy.addr(origin), on_refused: Box::new(move || proxy.refused(origin)) }
         };
         FleetWires {
             fleet: number,
-            numbers: connections_of(fleet, setup.index, setup.shards),
+            numbers: part(setup).connections(&setup.plan, index),
             doors: (0..fleet.config.regions.count()).map(door).collect(),
             region_of: Box::new(fleet.region_of()),
             connections: fleet.config.connections,
@@ -201,21 +192,4 @@ fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
         }
     });
     fleets.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shards_share_out_every_client_once() {
-        for (clients, shards) in [(0, 2), (1, 2), (5, 2), (5_000, 3), (7, 7), (u32::MAX, 4)] {
-            let ranges: Vec<_> = (0..shards).map(|shard| share_of(clients, shard, shards)).collect();
-            assert_eq!(ranges[0].start, 0);
-            assert_eq!(ranges[shards - 1].end, clients);
-            assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
-            let sizes: Vec<u32> = ranges.iter().map(|r| r.end - r.start).collect();
-            assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1, "{sizes:?}");
-        }
-    }
 }

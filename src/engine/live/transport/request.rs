@@ -4,13 +4,14 @@ use crate::config::Table;
 use crate::engine::live::file;
 use crate::fleet::Send;
 use crate::plan::target::SecretSource;
-use crate::plan::{HeaderValue as PlanValue, Plan, Route, Success, TargetConfig};
+use crate::plan::{Fleet, HeaderValue as PlanValue, Plan, Route, Success, TargetConfig};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Uri};
 
 const ATTEMPT: HeaderName = HeaderName::from_static("x-stormwake-attempt");
+const DESTINATION: HeaderName = HeaderName::from_static("x-stormwake-destination");
 const ENQUEUED_AT: HeaderName = HeaderName::from_static("x-stormwake-enqueued-at");
 const FLEET: HeaderName = HeaderName::from_static("x-stormwake-fleet");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -46,10 +47,13 @@ pub enum HeaderError {
 /// of when the run began, so that a target that remembers keys takes no run for the one before it; a dash; and 32 that also
 /// key the dice of proxy and built-in target); `X-Stormwake-Attempt` (1 for the first attempt);
 /// `X-Stormwake-Enqueued-At` (when the operation was enqueued, in milliseconds since 1970 UTC, so that a service with
-/// another clock can judge its age); `X-Stormwake-Fleet`; and `Priority` where the fleet or the operation has one.
+/// another clock can judge its age); `X-Stormwake-Fleet`; `X-Stormwake-Destination` where a fleet of workers has several; and
+/// `Priority` where the fleet or the operation has one.
 pub struct Requests {
     /// By fleet, then by route.
     templates: Vec<Vec<Template>>,
+    /// By fleet, the names of its destinations.
+    destinations: Vec<Vec<HeaderValue>>,
     success: Success,
     /// The wall clock at the run's start, in milliseconds since 1970. Set when it starts.
     start_millis: std::sync::atomic::AtomicI64,
@@ -80,6 +84,7 @@ impl Requests {
         });
         Ok(Self {
             templates: templates.collect::<Result<_, HeaderError>>()?,
+            destinations: plan.fleets.iter().map(destinations).collect::<Result<_, HeaderError>>()?,
             success: target.success.clone(),
             start_millis: std::sync::atomic::AtomicI64::new(0),
         })
@@ -109,11 +114,20 @@ impl Requests {
         headers.insert(IDEMPOTENCY_KEY, idempotency_key(start, send.idempotency_key));
         headers.insert(ATTEMPT, HeaderValue::from(send.attempt));
         headers.insert(ENQUEUED_AT, HeaderValue::from(enqueued));
+        let destinations = self.destinations.get(usize::from(send.operation.fleet));
+        if let Some(name) = destinations.and_then(|names| names.get(usize::from(send.destination))) {
+            headers.insert(DESTINATION, name.clone());
+        }
         if let Some(priority) = send.priority {
             headers.insert(PRIORITY, HeaderValue::from_static(priority.header()));
         }
         request
     }
+}
+
+/// The names of a fleet's destinations, as headers say them.
+fn destinations(fleet: &Fleet) -> Result<Vec<HeaderValue>, HeaderError> {
+    fleet.destinations().iter().map(|name| HeaderValue::from_str(name).map_err(|_| illegal(name))).collect()
 }
 
 impl Template {

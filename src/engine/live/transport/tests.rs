@@ -121,7 +121,7 @@ pub fn plan(success: Success, connections: Connections) -> Plan {
             max_attempts: None,
             ca_file: None,
         },
-        fleets: vec![Fleet { name: "apps".into(), policy_name: "inline".into(), policy, config }],
+        fleets: vec![Fleet { name: "apps".into(), policy_name: "inline".into(), policy, config, workers: None, into: None }],
         steady_state: None,
         timeline: vec![],
         actions: Vec::new(),
