@@ -196,7 +196,6 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("{ rate: 100/s }", "{ rate: ¶100/s, each: 1/s }", "exclude each other"),
     ("clients: 10", "clients: 10, outbox: ¶0", "must be 1 or more"),
     ("{ poisson: { rate: 100/s } }", "{ trigger: { at: ¶3m } }", "not within the run"),
-    ("clients: 10", "¶workers: 10", "unknown key `workers`"),
     ("poisson: { rate: 100/s }", "spike: { rate: 93/s, peak: 300/s, at: ¶3m, for: 5s }", "not within the run"),
     ("poisson: { rate: 100/s }", "spike: { rate: 93/s, peak: 300/s, at: 1m, for: ¶0 }", "longer than nothing"),
     ("poisson: { rate: 100/s }", "spike: { rate: 0/s, peak: ¶100000000/s, at: 1m, for: 5s }", "10000000/s at most"),
