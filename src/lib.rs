@@ -15,9 +15,9 @@
 //!
 //! Floor 1: state machines, without IO
 //! - `pace`: a shared pacer: at most so many a second
+//! - `policy`: whether and when to retry
 //! - `service`: a model of a target
 //! - `load`: when operations are offered
-//! - `policy`: whether and when to retry
 //! - `operation`: the retry loop
 //! - `fleet`: clients that share a load shape and a policy
 //! - `fault`: what harm, and when

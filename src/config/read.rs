@@ -238,6 +238,18 @@ impl<T: Read> Read for Option<T> {
     }
 }
 
+impl<T: Read> Read for Box<T> {
+    fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
+        T::read(node, problems).map(Self::new)
+    }
+    fn shape() -> Shape {
+        T::shape()
+    }
+    fn rescale(&mut self, by: TimeScale) {
+        (**self).rescale(by);
+    }
+}
+
 impl<T: Read> Read for At<T> {
     fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
         T::read(node, problems).map(|value| At { value, place: node.place })

@@ -13,31 +13,29 @@
 //! reached their peak. What few plans ask for (hedges, parked retries, breakers, priorities, restraint) is kept beside, and only where they do.
 
 mod actions;
+mod arrivals;
+mod foresee;
 mod hedges;
 mod outbox;
 mod parking;
+mod sending;
 mod wires;
 
-use super::ceiling::{self, Ceiling};
+use super::ceiling::Ceiling;
 use super::client::Client;
 use super::interface::{Command, Gauges, Output, Reason, Setup, Token};
 use super::ranks::Ranks;
 use super::restraint::Restraint;
 use super::rules::Rules;
 use super::slab::{Held, NONE, Place, Slab};
-use crate::event::{AttemptOutcome, Event, LateBy, OperationOutcome};
-use crate::operation::{Attempt, End, Next, Operation};
-use crate::policy::throttle::Admission;
+use crate::event::{AttemptOutcome, Event, OperationOutcome};
+use crate::operation::{End, Next};
 use crate::policy::{Guards, Hint};
 use crate::time::{Span, Timestamp};
-use actions::{Controls, Ingress};
+use actions::Controls;
 use hedges::Hedges;
 use parking::Parking;
 use wires::Wires;
-
-/// How many operations of one client one wake-up offers at most; a generator that is behind by more
-/// catches up in steps, and its engine gets its turn between them.
-const ARRIVALS_PER_WAKE: usize = 256;
 
 /// The clients of one fleet in one shard.
 #[derive(Debug)]
@@ -126,30 +124,6 @@ impl Devices {
         true
     }
 
-    /// Reads the first of what a wake-up is going to read, and gives something of it. With [`Devices::foresee`] and [`Devices::foresee_client`]
-    /// this is for an engine that knows many wake-ups ahead: each asked of all of them before the next, the waits for memory
-    /// overlap. Nothing changes.
-    pub fn foresee_token(&self, token: Token) -> u64 {
-        match token.0 {
-            Reason::Operation { slot, .. } => self.held.foresee_generation(slot),
-            _ => 0,
-        }
-    }
-
-    /// Reads the operation that a wake-up is for, and says which client has it; none where the wake-up has become pointless.
-    pub fn foresee(&self, token: Token) -> Option<u32> {
-        match token.0 {
-            Reason::Arrival(client) | Reason::Throttle(client) | Reason::Restraint(client) => Some(client),
-            Reason::Operation { slot, generation } if self.held.is_current(slot, generation) => Some(self.held.foresee(slot)),
-            _ => None,
-        }
-    }
-
-    /// Reads a client, by its place in the shard, and gives something of it.
-    pub fn foresee_client(&self, client: u32) -> u64 {
-        self.clients.get(client as usize).map_or(0, |client| client.number)
-    }
-
     /// The attempt on a connection has ended. `hint` is what the server asked for. Ignored where nothing is on that wire.
     pub fn ended(&mut self, now: Timestamp, connection: u32, outcome: AttemptOutcome, hint: Hint, out: &mut Output) {
         let (client, wire) = self.wires.client_of(connection);
@@ -211,69 +185,6 @@ impl Devices {
         self.ceiling.as_ref().map_or(0, Ceiling::holds)
     }
 
-    /// Offers what is due of a client's operations, and asks for the wake-up of the next one.
-    fn arrivals(&mut self, client: u32, now: Timestamp, out: &mut Output) {
-        for _ in 0..ARRIVALS_PER_WAKE {
-            let Client { number, next: intended, .. } = *self.client(client);
-            if intended > now {
-                break;
-            }
-            let ingress = self.controls.ingress(self.rules.number_of(client));
-            if self.rules.is_closed() && ingress != Ingress::Open {
-                return;
-            }
-            let next = self.rules.next_start(client, number + 1, intended, None);
-            let state = self.client(client);
-            (state.number, state.next) = (number + 1, next);
-            if ingress != Ingress::Away {
-                self.offer(client, number, intended, now, out);
-            }
-        }
-        self.arm(client, now, out);
-    }
-
-    fn arm(&mut self, client: u32, now: Timestamp, out: &mut Output) {
-        let state = self.client(client);
-        if !state.armed && state.next != Timestamp::NEVER {
-            state.armed = true;
-            let at = state.next.max(now);
-            wake_at(self.rules.on_grid(at), Reason::Arrival(client), out);
-        }
-    }
-
-    fn offer(&mut self, client: u32, number: u64, intended: Timestamp, now: Timestamp, out: &mut Output) {
-        let operation = self.rules.id(client, number);
-        out.events.push(Event::Offered { operation, at: intended });
-        let is_busy = self.is_busy(client);
-        if self.rules.drops(intended, is_busy, now) {
-            let by = if is_busy { LateBy::Plan } else { LateBy::Generator };
-            out.events.push(Event::LateStart { operation, at: now, late: now.since(intended), by });
-            self.turn_away(client, number, intended, now, OperationOutcome::Dropped, out);
-        } else if self.controls.ingress(operation.client) == Ingress::Paused || !self.make_room(client, number, now, out) {
-            self.turn_away(client, number, intended, now, OperationOutcome::Refused, out);
-        } else {
-            self.client(client).held += 1;
-            let slot = self.held.insert(client, number, Operation::new(intended));
-            self.taken_in(slot);
-            self.make_ready(slot, Some(intended), now, out);
-        }
-    }
-
-    /// The end of an operation that is not taken in.
-    fn turn_away(
-        &mut self,
-        client: u32,
-        number: u64,
-        offered: Timestamp,
-        now: Timestamp,
-        outcome: OperationOutcome,
-        out: &mut Output,
-    ) {
-        let operation = self.rules.id(client, number);
-        out.events.push(Event::Finished { operation, offered, at: now, outcome, attempts: 0, last: None });
-        self.schedule_after_end(client, now);
-    }
-
     /// Something that an operation waited for has come: its retry, its timeout, or the end of its patience.
     fn due(&mut self, slot: u32, now: Timestamp, out: &mut Output) {
         let entry = *self.held.get(slot);
@@ -311,166 +222,6 @@ impl Devices {
                 wake_at(at, Reason::Operation { slot, generation }, out);
             }
         }
-    }
-
-    /// Sends what is first in a client's outbox, as far as connections, guards and the ceiling let it.
-    fn pump(&mut self, client: u32, now: Timestamp, out: &mut Output) {
-        while !self.client(client).in_line && self.can_send(client, now, out) && self.may_send(client, now, out) {
-            match self.ceiling.as_mut().map_or(ceiling::Admission::Now, |ceiling| ceiling.admit(client, now)) {
-                ceiling::Admission::Now => {
-                    self.launch(client, now, out);
-                    if self.wires.is_single() && self.guards.is_empty() {
-                        return;
-                    }
-                }
-                admission => {
-                    self.client(client).in_line = true;
-                    if let ceiling::Admission::WaitUntil(at) = admission {
-                        wake_at(self.rules.on_grid(at), Reason::Ceiling, out);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Sends the first operation of a client's outbox that its guards let through; those they refuse leave it. Whether one went.
-    fn launch(&mut self, client: u32, now: Timestamp, out: &mut Output) -> bool {
-        if self.guards.is_empty() {
-            self.send(client, now, out);
-            return true;
-        }
-        while self.can_send(client, now, out) {
-            let slot = self.first_ready(client);
-            let entry = self.held.get(slot);
-            let (retry, draw) = (entry.operation.retries_next(), self.rules.throttle_draw(entry));
-            match self.guards.admit(client, now, retry, draw) {
-                Admission::Now => {
-                    self.send(client, now, out);
-                    return true;
-                }
-                Admission::Refused => self.refused(slot, now, out),
-                Admission::WaitUntil(at) => {
-                    self.client(client).in_line = true;
-                    wake_at(self.rules.on_grid(at.max(now + Span(1))), Reason::Throttle(client), out);
-                    return false;
-                }
-            }
-        }
-        false
-    }
-
-    /// A guard refuses the try of an operation in an outbox.
-    fn refused(&mut self, slot: u32, now: Timestamp, out: &mut Output) {
-        let entry = *self.held.get(slot);
-        self.stand_back(slot);
-        out.events.push(Event::Throttled { operation: self.rules.id(entry.client, entry.number), at: now });
-        let next = self.held.get_mut(slot).operation.refused(now, &self.rules.terms(entry.client, entry.number));
-        self.follow(slot, next, now, None, now, out);
-    }
-
-    /// Whether a client's connection is free and something is there to be sent. What its deadline has overtaken leaves.
-    fn can_send(&mut self, client: u32, now: Timestamp, out: &mut Output) -> bool {
-        if self.is_full(client) {
-            return false;
-        }
-        loop {
-            match self.first_ready(client) {
-                NONE => return false,
-                first => {
-                    if !self.give_up_if_due(first, now, out) {
-                        return true;
-                    }
-                }
-            }
-        }
-    }
-
-    fn give_up_if_due(&mut self, slot: u32, now: Timestamp, out: &mut Output) -> bool {
-        let entry = *self.held.get(slot);
-        let Some((at, outcome)) = self.rules.gives_up(&entry).filter(|(at, _)| *at <= now) else { return false };
-        if entry.place == Place::Ready {
-            self.stand_back(slot);
-        }
-        if outcome == OperationOutcome::Dropped {
-            let (operation, late) = (self.rules.id(entry.client, entry.number), at.since(entry.operation.intended()));
-            out.events.push(Event::LateStart { operation, at, late, by: LateBy::Plan });
-        }
-        self.finish(slot, at, outcome, out);
-        true
-    }
-
-    /// Puts the first operation of a client's outbox on its wire.
-    fn send(&mut self, client: u32, now: Timestamp, out: &mut Output) {
-        let slot = self.first_ready(client);
-        self.stand_back(slot);
-        self.goes(slot);
-        let entry = self.held.get_mut(slot);
-        let terms = self.rules.terms(client, entry.number);
-        let (intended, wanted, held) = (entry.operation.intended(), entry.since, entry.held);
-        let attempt = entry.operation.begin(now, &terms);
-        let generation = self.held.put(slot, Place::Wire, now);
-
-        if let Some(by) = self.rules.late_start(intended, held, now).filter(|_| attempt.number == 1) {
-            let operation = self.rules.id(client, self.held.get(slot).number);
-            out.events.push(Event::LateStart { operation, at: now, late: now.since(intended), by });
-        }
-        let lag = (held == Held::No).then(|| now.since(wanted));
-        let wire = self.put_on_wire(slot, attempt, lag, now, out);
-        match &mut self.hedges {
-            None => wake_at(attempt.timeout_at, Reason::Operation { slot, generation }, out),
-            Some(_) => self.watch_flight(slot, generation, wire, attempt, now, out),
-        }
-        if !attempt.retry && !self.parked.is_empty() {
-            self.earned(client, now, out);
-        }
-    }
-
-    /// Gives an attempt to the engine, on a free connection of its client. Returns which.
-    fn put_on_wire(&mut self, slot: u32, attempt: Attempt, lag: Option<Span>, now: Timestamp, out: &mut Output) -> u32 {
-        let entry = self.held.get(slot);
-        let wire = self.wires.occupy(&mut self.clients, entry.client, slot);
-        let connection = self.wires.connection(self.rules.number_of(entry.client), wire);
-        let send = self.rules.send(entry, attempt, connection);
-        if let Some(restraint) = &mut self.restraint {
-            restraint.sent(entry.client, now);
-        }
-        self.in_flight += 1;
-        self.deep_retries += u64::from(attempt.number == 4);
-        out.events.push(Event::Sent { operation: send.operation, attempt: attempt.number, retry: attempt.retry, at: now, lag });
-        out.commands.push(Command::Send(send));
-        wire
-    }
-
-    /// The time of the only attempt of an operation is over.
-    fn timed_out(&mut self, slot: u32, now: Timestamp, out: &mut Output) {
-        let client = self.held.get(slot).client;
-        let Some(wire) = self.wires.held_by(&self.clients, client, slot).next() else { return };
-        out.commands.push(Command::Cancel { connection: self.wires.connection(self.rules.number_of(client), wire) });
-        self.attempt_over(slot, wire, now, AttemptOutcome::Timeout, Hint::NONE, out);
-    }
-
-    /// An attempt on a wire has ended: the retry loop says when and how, and what follows. All that follows counts from
-    /// that moment and not from when the engine came to it, so that an engine that is behind shows as lag.
-    fn attempt_over(&mut self, slot: u32, wire: u32, now: Timestamp, said: AttemptOutcome, hint: Hint, out: &mut Output) {
-        if self.hedges.is_some() {
-            return self.flight_over(slot, wire, now, said, hint, out);
-        }
-        let entry = self.held.get_mut(slot);
-        let (client, number, sent) = (entry.client, entry.number, entry.since);
-        let operation = self.rules.id(client, number);
-        let terms = self.rules.terms(client, number);
-        let (at, outcome) = entry.operation.ending(sent, now, said, &terms);
-        let is_timeout = outcome == AttemptOutcome::Timeout;
-        let hint = if is_timeout { Hint::NONE } else { hint };
-        let next = entry.operation.ended(at, outcome, hint, &terms);
-        out.events.push(Event::Ended { operation, attempt: entry.operation.attempts(), sent, at, outcome });
-        self.wires.release(&mut self.clients, client, wire);
-        self.in_flight -= 1;
-        if !self.guards.is_empty() {
-            self.guards.ended(client, at, outcome, at.since(sent));
-        }
-        self.heard(client, at, outcome);
-        self.follow(slot, next, at, is_timeout.then_some(at), now, out);
     }
 
     /// Does what the retry loop says after an attempt that ended, or a try that was refused, at `at`. A retry at once is wanted at
@@ -517,14 +268,6 @@ impl Devices {
         self.held.remove(slot);
         self.client(entry.client).held -= 1;
         self.schedule_after_end(entry.client, at);
-    }
-
-    /// Under closed load, the end of an operation is what the next one waits for.
-    fn schedule_after_end(&mut self, client: u32, ended: Timestamp) {
-        if self.rules.is_closed() {
-            let number = self.client(client).number;
-            self.client(client).next = self.rules.next_start(client, number, Timestamp::ZERO, Some(ended));
-        }
     }
 
     /// After anything that happened to a client: its connection may be free for the next operation in its outbox, and

@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn the_stretch_is_that_from_the_first_fault_on() {
         let window = |i: u64| {
-            let arrived = if i % 20 == 0 && i >= 300 { 400 } else { 20 };
+            let arrived = if i.is_multiple_of(20) && i >= 300 { 400 } else { 20 };
             let all = Counts { arrived, attempts: 100, ..Counts::default() };
             Window { start: Timestamp::ZERO + SECOND * i, fleets: vec![all.clone()], all }
         };

@@ -36,7 +36,7 @@ pub enum Deed {
     /// Runs a command. Live runs only.
     Exec(Exec),
     /// Sends a request to a webhook. Live runs only.
-    Http(Webhook),
+    Http(Box<Webhook>),
 }
 
 impl Action {
@@ -215,18 +215,14 @@ record! {
 }
 
 record! {
-    /// Another rate: of clients, at which operations come; of workers, at which they are dispatched to a destination.
+    /// Another rate of arrivals.
     pub struct RawSetRate {
         /// Which fleet.
         fleet: At<String>,
-        /// Of workers, which of its destinations; all of them where nothing is said.
-        destination: Option<At<String>>,
-        /// The new rate; or, in its place, `factor`.
+        /// The new rate of the fleet; or, in its place, `factor`.
         to: Option<At<Rate>>,
-        /// Of clients: the new rate as a percentage of the one that the plan gives the fleet.
+        /// The new rate as a percentage of the one that the plan gives the fleet.
         factor: Option<At<Factor>>,
-        /// Of workers: how many may go at once.
-        burst: Option<At<u32>>,
     } => |s: &RawSetRate| match (s.to.is_some(), s.factor.is_some()) {
         (true, false) | (false, true) => Ok(()),
         _ => Err("expected exactly one of `to` and `factor`".to_string()),
@@ -285,6 +281,6 @@ choice! {
         /// Runs a command.
         exec => Exec(Exec),
         /// Sends a request to a webhook.
-        http => Http(Webhook),
+        http => Http(Box<Webhook>),
     }
 }

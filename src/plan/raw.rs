@@ -104,3 +104,94 @@ impl RawPlan {
         all.into_iter().filter(|span| !span.is_zero()).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::{Plan, Source, load};
+
+    fn plan(text: &str, overrides: &[&str]) -> Plan {
+        let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
+        let source = Source { file: "plan.yaml", text, overrides: &overrides, env: &|_| None };
+        load(&source).unwrap_or_else(|error| panic!("{error}")).plan
+    }
+
+    /// What a time scale of 1/20 makes of a plan, written by hand: each figure at its own speed, and twenty times as fast.
+    const SCALED: &[(&str, &str)] = &[
+        ("version: 1\nname: scaled\nlength: {}\n", "10m|30s"),
+        ("network: {}\n", "loopback|{ latency: 3us, upstream: 3us, connect: 6us }"),
+        ("target:\n  max_attempts: {}\n  success: { within: {} }\n", "1000/s|20000/s 4s|200ms"),
+        (
+            "  service: { servers: 4, service_time: { p50: {}, p99: {} }, limiter: { sliding_log: { limit: 9, window: {}, retry_after: {} } } }\n",
+            "40ms|2ms 80ms|4ms 2s|100ms 20s|1s",
+        ),
+        ("policies:\n  p:\n    attempts: 3\n    timeout: {}\n    deadline: {}\n", "1s|50ms 30s|1500ms"),
+        (
+            "    backoff: { exponential: { base: {}, cap: {}, jitter: { additive: { range: {} } } } }\n",
+            "100ms|5ms 1m|3s 50ms|2500us",
+        ),
+        ("    on: { 429: { backoff: { fixed: { delay: {} } } } }\n", "5s|250ms"),
+        ("    retry_after: { honor: { cap: {} } }\n", "300s|15s"),
+        ("    budget: { ratio: 10%, window: {}, min_per_second: {}, tier: fleet }\n", "10s|500ms 2|40"),
+        ("    breaker: { rate: 50%, window: {}, open_for: {}, tier: client }\n", "1m|3s 30s|1500ms"),
+        ("  q: { attempts: 2, timeout: {} }\nfleets:\n", "2s|100ms"),
+        (
+            "  a: { clients: 10, policy: p, load: { poisson: { rate: {} } }, late_starts: { bounded_catchup: { within: {} } } }\n",
+            "100/s|2000/s 1s|50ms",
+        ),
+        ("  b: { clients: 10, policy: q, load: { ramp: { from: {}, to: {}, over: {} } } }\n", "6/m|2/s 20/s|400/s 1m|3s"),
+        ("  c: { clients: 10, policy: q, load: { closed: { think: {} } } }\n", "3s|150ms"),
+        (
+            "timeline:\n  - { at: {}, for: {}, name: out, fault: { status: { code: 503, retry_after: {} } } }\n",
+            "2m|6s 1m|3s 40s|2s",
+        ),
+        ("  - { at: {}, action: { restart: { fleet: a, policy: q, stagger: {} } } }\n", "3m|9s 30s|1500ms"),
+        ("  - { at: {}, action: { set_rate: { fleet: a, to: {} } } }\n", "4m|12s 50/s|1000/s"),
+        ("  - { at: {}, action: { exec: { command: [x], within: {} } } }\n", "5m|15s 10s|10s"),
+        ("steady_state: { for: {}, require: { p99: '<= {}' } }\n", "100s|5s 1s|50ms"),
+        ("recovery: { within: {}, hold: {}, span: {} }\n", "4m|12s 20s|1s 5s|1s"),
+        ("gates:\n  - { p99: '<= {}' }\n  - { goodput: '>= {}' }\n  - { errors: '<= 5%' }\n", "400ms|20ms 90/s|1800/s"),
+        ("stop_if:\n  - { attempts: '> {}', for: {} }\n", "900/s|18000/s 20s|1s"),
+        ("  - { check: { command: [x], every: {} }, failing_for: {} }\n", "5s|250ms 20s|1s"),
+        ("compare: { fleet: a, reference: p, candidates: [q], gates: [ { policy: q, recovery_time: '<= {}' } ] }\n", "20s|1s"),
+    ];
+
+    #[test]
+    fn a_time_scale_is_every_figure_divided_by_hand() {
+        let text = |fast: usize| -> String {
+            let fill = |(line, figures): &(&str, &str)| {
+                let pairs = figures.split_inclusive([' ']).collect::<String>();
+                let mut line = (*line).to_string();
+                // A map holds spaces of its own, and is the only figure of its line.
+                let figures: Vec<&str> = if pairs.contains('{') { vec![figures] } else { figures.split(' ').collect() };
+                for pair in figures {
+                    let value = pair.split_once('|').map(|(slow, quick)| [slow, quick][fast]).expect("two speeds");
+                    line = line.replacen("{}", value, 1);
+                }
+                line
+            };
+            SCALED.iter().map(fill).collect()
+        };
+        let scaled = plan(&text(0), &["time_scale=1/20"]);
+        let by_hand = plan(&text(1), &[]);
+        assert_eq!(scaled.time_scale.map(|scale| scale.to_string()).as_deref(), Some("1/20"));
+        // The same but for where each thing stands, and for the scale itself.
+        let told = |plan: Plan| {
+            let text = format!("{:#?}", Plan { time_scale: None, ..plan });
+            let mut lines: Vec<String> = Vec::new();
+            let mut inside = 0;
+            for line in text.lines() {
+                inside += usize::from(line.contains("Place {"));
+                if inside == 0 {
+                    lines.push(line.to_string());
+                }
+                inside -= usize::from(inside > 0 && line.trim() == "},");
+            }
+            lines
+        };
+        let (scaled, by_hand) = (told(scaled), told(by_hand));
+        assert!(scaled.len() == by_hand.len() && scaled.len() > 300, "{} and {} lines", scaled.len(), by_hand.len());
+        scaled.iter().zip(&by_hand).for_each(|(a, b)| assert_eq!(a, b));
+        let plain = plan(&text(0), &[]);
+        assert_eq!((plain.time_scale, plan(&text(0), &["time_scale=1"])), (None, plain));
+    }
+}

@@ -1,5 +1,7 @@
 //! Plans that are wrong, and what is said of each; plans that are hostile, and what that costs.
 
+mod devices;
+
 use super::*;
 use crate::gate::Against;
 use crate::time::Timestamp;
@@ -194,7 +196,6 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("{ rate: 100/s }", "{ rate: ¶100/s, each: 1/s }", "exclude each other"),
     ("clients: 10", "clients: 10, outbox: ¶0", "must be 1 or more"),
     ("{ poisson: { rate: 100/s } }", "{ trigger: { at: ¶3m } }", "not within the run"),
-    ("clients: 10", "¶workers: 10", "unknown key `workers`"),
     ("poisson: { rate: 100/s }", "spike: { rate: 93/s, peak: 300/s, at: ¶3m, for: 5s }", "not within the run"),
     ("poisson: { rate: 100/s }", "spike: { rate: 93/s, peak: 300/s, at: 1m, for: ¶0 }", "longer than nothing"),
     ("poisson: { rate: 100/s }", "spike: { rate: 0/s, peak: ¶100000000/s, at: 1m, for: 5s }", "10000000/s at most"),
@@ -398,42 +399,6 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("timeout: 1s", "timeout: ¶\"1s ${WORD}\"", "not a duration"),
     ("errors: \"<= 1%\"", "wave_score: ¶\"<= 2x baseline\"", "has no baseline"),
     ("errors: \"<= 1%\"", "wave_score: \"<= 1.3x\", during: ¶recovery", "no other"),
-    // Devices.
-    ("poisson: { rate: 100/s }", "schedule: { every: ¶0s }", "must be longer than nothing"),
-    ("poisson: { rate: 100/s }", "schedule: { every: 1m, spread: ¶2m }", "periods would overtake"),
-    ("poisson: { rate: 100/s }", "schedule: { every: ¶1h }", "not within the run"),
-    ("poisson: { rate: 100/s }", "day_curve: { points: ¶[] }", "is empty"),
-    (
-        "poisson: { rate: 100/s }",
-        "day_curve: { points: ¶[{ at: 2s, rate: 1/s }, { at: 1s, rate: 1/s }] }",
-        "in the order of time",
-    ),
-    ("poisson: { rate: 100/s }", "day_curve: { points: ¶[{ at: 2s, rate: 0/s }] }", "offers nothing"),
-    ("poisson: { rate: 100/s }", "foreground: ¶{ operations: 2, within: 1s }", "a rate is missing"),
-    ("poisson: { rate: 100/s }", "foreground: { each: 1/s, operations: ¶0, within: 0s }", "1 to 1000"),
-    ("poisson: { rate: 100/s }", "foreground: { each: 1/s, operations: 2, within: ¶1s }", "no pause"),
-    ("poisson: { rate: 100/s }", "foreground: { rate: ¶20/s, operations: 2, within: 1s }", "one at a time"),
-    ("poisson: { rate: 100/s }", "foreground: { operations: 2, within: 1s, first: { at: ¶3m } }", "not within the run"),
-    ("poisson: { rate: 100/s }", "on_reconnect: { after: ¶outrage }", "no step of the timeline is called `outrage`"),
-    ("poisson: { rate: 100/s } } }", "on_reconnect: { after: out } }, regions: { eu: 50%, ¶a b: 50% } }", "cannot name a region"),
-    ("poisson: { rate: 100/s } } }", "poisson: { rate: 100/s } }, regions: ¶{ eu: 50%, us: 40% } }", "90% together"),
-    ("poisson: { rate: 100/s } } }", "poisson: { rate: 100/s } }, link: { loss: ¶95% } }", "90% at most"),
-    ("poisson: { rate: 100/s } } }", "poisson: { rate: 100/s } }, link: { latency: 1s, share: ¶0% } }", "no client has"),
-    ("poisson: { rate: 100/s } } }", "poisson: { rate: 100/s } }, operations: ¶{ a: { share: 50% } } }", "50% together"),
-    (
-        "poisson: { rate: 100/s } } }",
-        "poisson: { rate: 100/s } }, operations: { ¶\"a b\": { share: 100% } } }",
-        "cannot name an operation",
-    ),
-    ("poisson: { rate: 100/s } } }", "poisson: { rate: 100/s } }, operations: { a: { share: 100%, keys: ¶0 } } }", "1 or more"),
-    (
-        "poisson: { rate: 100/s } } }",
-        "poisson: { rate: 100/s } }, operations: { a: { share: 100% } }, priority: ¶u=1 }",
-        "a priority of its own",
-    ),
-    ("poisson: { rate: 100/s } } }", "poisson: { rate: 100/s } }, drain_rate: ¶0/s }", "never sends"),
-    ("poisson: { rate: 100/s } } }", "poisson: { rate: 100/s } }, defer: { after: ¶0, probe_every: 1s } }", "1 or more"),
-    ("fault: { hang: {} }", "fault: { hang: {} }, regions: [¶eu]", "no region of those fleets is called `eu`"),
     // YAML.
     ("seed: 1", "seed: 1\n¶seed: 2", "the key `seed` is there twice|line 3 already"),
     ("seed: 1", "seed: ¶*nobody", "names no anchor"),
@@ -443,7 +408,7 @@ const ERRORS: &[(&str, &str, &str)] = &[
 #[test]
 fn every_error_is_found_at_its_place() {
     let mut missed = Vec::new();
-    for (old, new, wants) in ERRORS {
+    for (old, new, wants) in ERRORS.iter().chain(devices::ERRORS) {
         // Cases without a message only fix that there is an error in that line.
         if !new.contains('¶') {
             assert!(load_with(&with(old, new), &[]).is_err(), "{new}");
@@ -725,78 +690,4 @@ fn hostile_files_get_a_clear_error_in_bounded_memory() {
         assert!(wants.split('|').any(|want| shown.contains(want)), "{what}\n{}", &shown[..shown.len().min(2_000)]);
         assert!(shown.len() < 60_000, "{what}: {} bytes", shown.len());
     }
-}
-
-/// What a time scale of 1/20 makes of a plan, written by hand: each figure at its own speed, and twenty times as fast.
-const SCALED: &[(&str, &str)] = &[
-    ("version: 1\nname: scaled\nlength: {}\n", "10m|30s"),
-    ("network: {}\n", "loopback|{ latency: 3us, upstream: 3us, connect: 6us }"),
-    ("target:\n  max_attempts: {}\n  success: { within: {} }\n", "1000/s|20000/s 4s|200ms"),
-    (
-        "  service: { servers: 4, service_time: { p50: {}, p99: {} }, limiter: { sliding_log: { limit: 9, window: {}, retry_after: {} } } }\n",
-        "40ms|2ms 80ms|4ms 2s|100ms 20s|1s",
-    ),
-    ("policies:\n  p:\n    attempts: 3\n    timeout: {}\n    deadline: {}\n", "1s|50ms 30s|1500ms"),
-    ("    backoff: { exponential: { base: {}, cap: {}, jitter: { additive: { range: {} } } } }\n", "100ms|5ms 1m|3s 50ms|2500us"),
-    ("    on: { 429: { backoff: { fixed: { delay: {} } } } }\n", "5s|250ms"),
-    ("    retry_after: { honor: { cap: {} } }\n", "300s|15s"),
-    ("    budget: { ratio: 10%, window: {}, min_per_second: {}, tier: fleet }\n", "10s|500ms 2|40"),
-    ("    breaker: { rate: 50%, window: {}, open_for: {}, tier: client }\n", "1m|3s 30s|1500ms"),
-    ("  q: { attempts: 2, timeout: {} }\nfleets:\n", "2s|100ms"),
-    (
-        "  a: { clients: 10, policy: p, load: { poisson: { rate: {} } }, late_starts: { bounded_catchup: { within: {} } } }\n",
-        "100/s|2000/s 1s|50ms",
-    ),
-    ("  b: { clients: 10, policy: q, load: { ramp: { from: {}, to: {}, over: {} } } }\n", "6/m|2/s 20/s|400/s 1m|3s"),
-    ("  c: { clients: 10, policy: q, load: { closed: { think: {} } } }\n", "3s|150ms"),
-    ("timeline:\n  - { at: {}, for: {}, name: out, fault: { status: { code: 503, retry_after: {} } } }\n", "2m|6s 1m|3s 40s|2s"),
-    ("  - { at: {}, action: { restart: { fleet: a, policy: q, stagger: {} } } }\n", "3m|9s 30s|1500ms"),
-    ("  - { at: {}, action: { set_rate: { fleet: a, to: {} } } }\n", "4m|12s 50/s|1000/s"),
-    ("  - { at: {}, action: { exec: { command: [x], within: {} } } }\n", "5m|15s 10s|10s"),
-    ("steady_state: { for: {}, require: { p99: '<= {}' } }\n", "100s|5s 1s|50ms"),
-    ("recovery: { within: {}, hold: {}, span: {} }\n", "4m|12s 20s|1s 5s|1s"),
-    ("gates:\n  - { p99: '<= {}' }\n  - { goodput: '>= {}' }\n  - { errors: '<= 5%' }\n", "400ms|20ms 90/s|1800/s"),
-    ("stop_if:\n  - { attempts: '> {}', for: {} }\n", "900/s|18000/s 20s|1s"),
-    ("  - { check: { command: [x], every: {} }, failing_for: {} }\n", "5s|250ms 20s|1s"),
-    ("compare: { fleet: a, reference: p, candidates: [q], gates: [ { policy: q, recovery_time: '<= {}' } ] }\n", "20s|1s"),
-];
-
-#[test]
-fn a_time_scale_is_every_figure_divided_by_hand() {
-    let text = |fast: usize| -> String {
-        let fill = |(line, figures): &(&str, &str)| {
-            let pairs = figures.split_inclusive([' ']).collect::<String>();
-            let mut line = (*line).to_string();
-            // A map holds spaces of its own, and is the only figure of its line.
-            let figures: Vec<&str> = if pairs.contains('{') { vec![figures] } else { figures.split(' ').collect() };
-            for pair in figures {
-                let value = pair.split_once('|').map(|(slow, quick)| [slow, quick][fast]).expect("two speeds");
-                line = line.replacen("{}", value, 1);
-            }
-            line
-        };
-        SCALED.iter().map(|line| fill(line)).collect()
-    };
-    let scaled = load_with(&text(0), &["time_scale=1/20"]).unwrap_or_else(|error| panic!("{error}")).plan;
-    let by_hand = load_with(&text(1), &[]).unwrap_or_else(|error| panic!("{error}")).plan;
-    assert_eq!(scaled.time_scale.map(|scale| scale.to_string()).as_deref(), Some("1/20"));
-    // The same but for where each thing stands, and for the scale itself.
-    let told = |plan: Plan| {
-        let text = format!("{:#?}", Plan { time_scale: None, ..plan });
-        let mut lines: Vec<String> = Vec::new();
-        let mut inside = 0;
-        for line in text.lines() {
-            inside += usize::from(line.contains("Place {"));
-            if inside == 0 {
-                lines.push(line.to_string());
-            }
-            inside -= usize::from(inside > 0 && line.trim() == "},");
-        }
-        lines
-    };
-    let (scaled, by_hand) = (told(scaled), told(by_hand));
-    assert!(scaled.len() == by_hand.len() && scaled.len() > 300, "{} and {} lines", scaled.len(), by_hand.len());
-    scaled.iter().zip(&by_hand).for_each(|(a, b)| assert_eq!(a, b));
-    let plain = load_with(&text(0), &[]).unwrap().plan;
-    assert_eq!((plain.time_scale, load_with(&text(0), &["time_scale=1"]).unwrap().plan), (None, plain));
 }

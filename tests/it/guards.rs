@@ -116,7 +116,7 @@ fn each_budget_allows_what_it_says() {
             "five failures, of retries too, are half of the tokens",
             "attempts: 2, budget: { grpc: {}, tier: fleet }",
             |s| s.retries,
-            4.0..=4.0,
+            2.0..=2.0,
         ),
         Case {
             name: "it parks what it cannot pay for, and pays later",

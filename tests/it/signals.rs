@@ -203,6 +203,20 @@ fn what_an_action_did_is_undone_on_every_way_out() {
 }
 
 #[test]
+fn a_second_signal_waits_for_what_is_to_be_undone() {
+    let _machine = shared();
+    let (folder, server) = (Folder::new("undone-second"), healthy());
+    folder.write("long.yaml", marking("[sh, -c, 'sleep 1; rm mark']").replace("URL", &server.url()));
+    let child = command(&folder, &["run", "long.yaml", "--approve"]).spawn().expect("the binary starts");
+    wait_for(&folder, "fault_started");
+    kill(&child, "-INT");
+    wait_for(&folder, "stopping");
+    kill(&child, "-INT");
+    let (said, _) = end(child);
+    assert_eq!((said.code, folder.path().join("mark").exists()), (Some(130), false), "{said:#?}");
+}
+
+#[test]
 fn a_command_is_run_only_with_approval_and_never_simulated() {
     let folder = Folder::new("unapproved");
     let plan = marking("[]").replace("url: 'URL'", "service: { servers: 4, service_time: 1ms }").replace("60s", "2s");

@@ -324,7 +324,7 @@ fn files_with(text: &str) -> Vec<String> {
 fn the_retry_loop_exists_once() {
     let users: Vec<String> = files_with("crate::operation").into_iter().filter(|path| !path.starts_with("src/fleet/")).collect();
     complain("files that run operations beside the fleet's machine", users);
-    assert_eq!(files_with("fn refusal("), ["src/operation.rs"], "what refuses a retry is decided once");
+    assert_eq!(files_with("fn follows("), ["src/operation.rs"], "what follows a failure is decided once");
     assert_eq!(files_with(".retries(outcome)"), ["src/operation.rs"], "what is retried is asked once");
 }
 

@@ -379,7 +379,7 @@ mod tests {
         let steps = [step("good", "echo done"), step("bad", "echo no >&2; exit 3"), step("slow", "sleep 100"), later.into()];
         let mut outside = outside(&steps.concat());
         outside.begin(Timestamp(1_000_000_000));
-        let mut answers = vec![outside.next().await, outside.next().await, outside.next().await];
+        let mut answers = [outside.next().await, outside.next().await, outside.next().await];
         answers.sort_by_key(|answer| answer.index);
         let told: Vec<(bool, &str)> = answers.iter().map(|answer| (answer.worked, answer.detail.as_str())).collect();
         assert!(told[0].0 && told[0].1.contains("done"), "{told:?}");

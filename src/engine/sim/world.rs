@@ -7,6 +7,7 @@
 //!
 //! At one moment the timeline changes first, then what was asked for first happens first.
 
+mod opening;
 mod strikes;
 
 use super::flight::{Flight, FlightId, Flights, Hold, Message, NONE, Onward, Reply, Stage};
@@ -304,50 +305,6 @@ impl<Q: Queue<Step> + Default> World<Q> {
     fn upstream_hop(&mut self, id: FlightId) -> Span {
         let flight = self.flights.at(id);
         self.network.upstream_hop(&mut flight.draws)
-    }
-
-    fn request(&mut self, id: FlightId, now: Timestamp) {
-        let at = now + self.client_hop(id);
-        let flight = self.flight(id);
-        (flight.stage, flight.at_proxy) = (Stage::ToProxy, at);
-        self.ask(at, What::AtProxy, id);
-    }
-
-    fn connect(&mut self, id: FlightId, now: Timestamp) {
-        let flight = self.flights.at(id);
-        flight.stage = Stage::Connecting;
-        let at = now + self.network.connect(&mut flight.draws);
-        self.ask(at, What::Connected, id);
-    }
-
-    /// What a poor link held goes on the wire, unless its client has given it up.
-    fn off_link(&mut self, id: FlightId, now: Timestamp) {
-        match self.link(id).map(|link| link.connected) {
-            Some(true) => self.request(id, now),
-            Some(false) => self.connect(id, now),
-            None => {}
-        }
-    }
-
-    fn connected(&mut self, id: FlightId, now: Timestamp) -> Happened {
-        let flight = self.flight(id);
-        if flight.abandoned {
-            // Its client closes what has just opened.
-            return Happened::Stale;
-        }
-        let origin = flight.origin();
-        let refusing: Vec<usize> = self.active.refusing(origin).collect();
-        if !refusing.is_empty() {
-            refusing.iter().for_each(|&step| self.touched[step] += 1);
-            let flight = self.flight(id);
-            (flight.stage, flight.message) = (Stage::ToClient, Message::Broken(AttemptOutcome::Connect));
-            return self.deliver(id, now);
-        }
-        if let Some(link) = self.link(id) {
-            (link.connected, link.upstream) = (true, false);
-        }
-        self.request(id, now);
-        Happened::Inside
     }
 
     fn at_proxy(&mut self, id: FlightId, now: Timestamp) {

@@ -2,9 +2,11 @@
 
 use super::*;
 
-const OK: fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Hint)> =
-    |_, _| Some((ms(1), AttemptOutcome::Success, Hint::NONE));
-const SILENT: fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Hint)> = |_, _| None;
+/// What becomes of an attempt.
+type Answer = fn(&Send, Timestamp) -> Option<(Span, AttemptOutcome, Hint)>;
+
+const OK: Answer = |_, _| Some((ms(1), AttemptOutcome::Success, Hint::NONE));
+const SILENT: Answer = |_, _| None;
 
 /// `clients` that offer 10/s together for two seconds, and what is done to them.
 fn run<'a>(clients: u32, policy: Policy, script: Script<'a>, actions: Vec<(u64, FleetAction)>) -> Wire<'a> {
@@ -67,8 +69,8 @@ fn a_restart_takes_back_what_is_out_and_brings_the_clients_back_one_after_the_ot
     let first = |client: u32| again.iter().find(|(_, send)| send.operation.client == client).expect("it comes back");
     let back: Vec<u64> = (0..4).map(|client| first(client).0.as_millis()).collect();
     assert_eq!(back, [450, 550, 650, 750]);
-    let by_the_new_policy = |(at, send): &&(Timestamp, Send)| send.timeout_at.since(*at) == ms(77);
-    assert!((0..4).all(|client| by_the_new_policy(&first(client))), "by the policy that they come back with");
+    let by_the_new_policy = |(at, send): &(Timestamp, Send)| send.timeout_at.since(*at) == ms(77);
+    assert!((0..4).all(|client| by_the_new_policy(first(client))), "by the policy that they come back with");
     let retry = wire.events.iter().find(|event| matches!(event, Event::Sent { attempt: 2, .. }));
     assert!(matches!(retry, Some(Event::Sent { retry: false, .. })), "a new pass begins with a first attempt: {retry:?}");
 }

@@ -143,7 +143,7 @@ impl Actions<'_> {
         let calls = [Some(http.call()), http.undo.clone()];
         let sound: Vec<bool> = calls.iter().flatten().map(|call| check_call(call, cx)).collect();
         let sound = sound.into_iter().all(|sound| sound);
-        (self.limit(http.within.0, "http", cx) && sound).then(|| Deed::Http(http.clone()))
+        (self.limit(http.within.0, "http", cx) && sound).then(|| Deed::Http(Box::new(http.clone())))
     }
 
     fn limit(&self, within: Span, key: &str, cx: &mut Context) -> bool {

@@ -67,7 +67,7 @@ pub(super) fn check(path: &[&str], load: &Load, clients: u32, length: Option<Spa
                 );
             }
         }
-        Load::Foreground(shape) => foreground(shape, clients, length, &path, cx),
+        Load::Foreground(shape) => foreground(shape, clients, length, &[path, &[load.key()]].concat(), cx),
         // The timeline says when it comes: see `returns`.
         Load::OnReconnect(_) => {}
     }
