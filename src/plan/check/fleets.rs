@@ -69,6 +69,9 @@ fn read_fleets<'a>(raw: &'a RawPlan, length: Option<Span>, used: &mut BTreeSet<&
         if let Some((policy_name, policy)) = resolve(&entry.name, &fleet.policy, raw, cx) {
             let offered = arithmetic::offered(&fleet.config);
             guards::check(&policy, fleet.config.clients, offered, &entry.name, cx);
+            if let Some(workers) = &fleet.workers {
+                workers::policy_fits(&entry.name, workers, &policy, fleet.policy.place, cx);
+            }
             let (name, config, workers) = (entry.name.clone(), fleet.config.clone(), fleet.workers.clone());
             fleets.push(Fleet { name, policy_name, policy, config, workers, into: None });
         }

@@ -3,11 +3,14 @@
 use super::{Context, loads, names};
 use crate::config::{At, Place};
 use crate::fleet::WorkersConfig;
+use crate::fleet::workers::WorkerCount;
 use crate::fleet::workers::config::DispatchRate;
 use crate::load::Load;
 use crate::plan::arithmetic::offered_by;
 use crate::plan::fleet::{RawFleet, steady};
 use crate::plan::{Fleet, Into, RawPlan};
+use crate::policy::Policy;
+use crate::policy::breaker::SharedBy;
 use crate::time::Span;
 
 /// The most destinations of a queue.
@@ -48,6 +51,29 @@ pub(super) fn check(fleet: &str, workers: &WorkersConfig, length: Option<Span>, 
     }
     for entry in &queue.lanes.0 {
         names::check("a lane", &entry.name, entry.place, cx);
+    }
+}
+
+/// Checks that a policy is one for workers: what it asks for is there.
+pub(super) fn policy_fits(fleet: &str, workers: &WorkersConfig, policy: &Policy, place: Place, cx: &mut Context) {
+    if policy.concurrency() > 1 {
+        let message = format!(
+            "a worker of `{fleet}` makes one attempt at a time: its policy cannot hedge, nor set how many are out at once"
+        );
+        cx.error(place, message, "leave out `hedge` and `aimd`; `workers` says how many there are");
+    }
+    let own_breaker = policy.breaker.as_ref().is_some_and(|breaker| breaker.value.tier == SharedBy::Client);
+    let own_throttle = policy.throttle.as_ref().is_some_and(|throttle| throttle.value.tier() == SharedBy::Client);
+    if workers.workers == WorkerCount::Unlimited && (own_breaker || own_throttle) {
+        let message = format!(
+            "`{fleet}` has as many workers as there is work for: each would have a breaker or throttle that knows nothing yet"
+        );
+        cx.error(place, message, "use `tier: fleet`, or give a number of workers");
+    }
+    let known: Vec<&str> = workers.queue.lanes.0.iter().map(|lane| lane.name.as_str()).collect();
+    let named = policy.on.iter().filter_map(|(_, treatment)| treatment.lane.as_deref());
+    for lane in named.filter(|lane| !known.contains(lane)) {
+        names::unknown("lane", lane, place, &known, cx);
     }
 }
 
