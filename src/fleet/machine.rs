@@ -8,6 +8,7 @@ use crate::time::Timestamp;
 
 /// The machine of one fleet in one shard.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is one for a fleet and shard, and it is asked for every event")]
 pub enum Machine {
     /// Clients with an outbox each.
     Devices(Devices),

@@ -51,7 +51,7 @@ impl Producers {
     }
 
     /// The next attempt.
-    pub fn next(&mut self) -> Option<Enqueue> {
+    pub fn pop(&mut self) -> Option<Enqueue> {
         self.sent.pop_front()
     }
 

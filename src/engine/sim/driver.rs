@@ -132,7 +132,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             {
                 return Some(stop);
             }
-            if let Some(sent) = self.producers.next() {
+            if let Some(sent) = self.producers.pop() {
                 self.enqueue(sent);
                 continue;
             }

@@ -157,7 +157,7 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
 
     /// A producer's attempt reaches its queue; whether there was one.
     fn enqueue_next(&mut self, now: Timestamp) -> bool {
-        let Some(Enqueue { fleet, connection, into }) = self.producers.next() else { return false };
+        let Some(Enqueue { fleet, connection, into }) = self.producers.pop() else { return false };
         let taken = self.machines[usize::from(into.fleet)].enqueue(now, into.destination, &mut self.output);
         self.carry_out(into.fleet);
         self.machines[usize::from(fleet)].ended(now, connection, enqueued(taken), Hint::NONE, &mut self.output);
