@@ -176,11 +176,6 @@ impl Seen {
     pub fn attempts(&self, from: usize, to: usize) -> u64 {
         self.windows(from, to).iter().map(|window| Self::of(window, BIG).attempts).sum()
     }
-
-    /// Operations refused at ingress.
-    pub fn refused(&self) -> u64 {
-        self.record.windows.iter().map(|window| window.all.refused).sum()
-    }
 }
 
 /// A figure and its bounds.
@@ -201,11 +196,12 @@ impl Row {
     }
 }
 
-/// The table. Full jitter's peak is noisier where there are fewer.
+/// The table: the pipeline at one scale, and the deliveries that stand alone at another, at most 4, because where there are fewer full
+/// jitter's peak is noisier.
 ///
 /// # Errors
 /// What the simulator says of the plans.
-pub fn rows(scale: u32) -> Result<Vec<Row>, SimError> {
+pub fn rows(scale: u32, alone: u32) -> Result<Vec<Row>, SimError> {
     let row = |name, value, low, high| Row { name, value, accept: (low, high) };
     let mut rows = Vec::new();
 
@@ -224,15 +220,14 @@ pub fn rows(scale: u32) -> Result<Vec<Row>, SimError> {
     rows.push(row("its backlog then", pool.backlog(41 * 60), 1_000_000.0, f64::INFINITY));
     drop(pool);
 
-    let alone = Pipeline { arrivals: false, length: 10, ..Pipeline::unlimited(scale) };
+    let alone = Pipeline { arrivals: false, length: 10, ..Pipeline::unlimited(alone) };
     let waves = alone.run()?;
     let highest = waves.peaks(1..10).into_iter().fold(0.0, f64::max);
     let lowest = waves.peaks(1..10).into_iter().fold(f64::INFINITY, f64::min);
     rows.push(row("waves: deterministic peak/mean per minute, the lowest", lowest, 59.4, 60.6));
     rows.push(row("waves: deterministic peak/mean per minute, the highest", highest, 59.4, 60.6));
     let jitter = Pipeline { backoff: FULL_JITTER, ..alone }.run()?;
-    let noise = if scale == 1 { 1.3 } else { 1.4 };
-    rows.push(row("waves: full jitter's peak/mean in the second minute", jitter.peaks(1..2)[0], 1.0, noise));
+    rows.push(row("waves: full jitter's peak/mean in the second minute", jitter.peaks(1..2)[0], 1.0, 1.3));
     let ratio = jitter.attempts(0, 600) as f64 / waves.attempts(0, 600) as f64;
     rows.push(row("full jitter's attempts against deterministic, ten minutes", ratio, 1.729, 1.911));
     Ok(rows)

@@ -9,6 +9,7 @@ mod failures;
 mod golden;
 mod guards;
 mod incident_a;
+mod incident_b;
 mod nginx;
 mod plans;
 mod presets;

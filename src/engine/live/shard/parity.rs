@@ -2,6 +2,7 @@
 //! simulator itself make the same events with the same moments in the same order, and the same windows.
 
 mod virtual_time;
+mod workers;
 
 use super::driver::Driver;
 use super::seams::Seams;
