@@ -91,7 +91,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             output: Output::default(),
             producers: Producers::new(plan),
             recorder: recorder(plan, &phases),
-            series: Series::new(1, plan.fleets.len(), &phases, WINDOW),
+            series: Series::new(1, plan.fleets.len(), &phases, WINDOW).with_producers(plan.producers()),
             phases,
             faults: Faults::new(world.timeline()),
             acts: Acts::new(plan),
