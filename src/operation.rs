@@ -234,8 +234,7 @@ impl Operation {
     /// [`Operation::follows`] says once, for the one that decides.
     pub fn close(&self, now: Timestamp, outcome: AttemptOutcome, retry: bool, cost: u16, terms: &Terms) {
         if let Some(budget) = terms.budget {
-            let success = outcome == AttemptOutcome::Success;
-            let retryable = !success && terms.policy.retries(outcome);
+            let (success, retryable) = (outcome == AttemptOutcome::Success, terms.retries(outcome));
             budget.ended(now, budget::End { success, retryable, retry, cost });
         }
     }
@@ -300,7 +299,7 @@ impl Operation {
         hint: Hint,
         terms: &Terms,
     ) -> Result<(Timestamp, Span), End> {
-        if !terms.policy.retries(outcome) {
+        if !terms.retries(outcome) {
             return Err(if now >= deadline { End::Deadline } else { End::NotRetried });
         }
         let failed_attempt = self.in_pass;
@@ -368,6 +367,11 @@ impl Operation {
 }
 
 impl Terms<'_> {
+    /// Whether an outcome is a failure of a class that is retried, limits aside.
+    pub fn retries(&self, outcome: AttemptOutcome) -> bool {
+        outcome != AttemptOutcome::Success && self.policy.retries(outcome)
+    }
+
     /// Whether a retry that the budget refuses waits until it is earned.
     fn parks(&self) -> bool {
         self.policy.budget.as_ref().is_some_and(|budget| budget.value.when_spent == WhenSpent::Park)

@@ -191,7 +191,7 @@ impl Rules {
 
     /// Whether an attempt that ended so speaks of an outage: its class is one that is retried.
     pub(super) fn is_outage(&self, outcome: AttemptOutcome) -> bool {
-        outcome != AttemptOutcome::Success && self.policy.retries(outcome)
+        self.terms(0, 0).retries(outcome)
     }
 
     /// What an operation is.
