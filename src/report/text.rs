@@ -197,7 +197,7 @@ fn attempts(totals: &Totals, style: &Style) -> Vec<String> {
     ];
     let laundered = totals.laundered_retries.filter(|&laundered| laundered > WORTH_A_WARNING);
     let held = [
-        laundered.map_or(String::new(), |x| format!("laundered {x:.2}: requeued retries pass for firsts")),
+        laundered.map_or(String::new(), |x| format!("laundered {x:.2}: retries that pass for first attempts")),
         some(totals.budget_refused, "over budget"),
         some(totals.throttled, "held by breaker or throttle"),
     ];
