@@ -87,9 +87,7 @@ pub(in crate::report) fn class(class: Class) -> RecoveryClass {
 pub(in crate::report) fn stopped(reason: &StopReason) -> Stopped {
     match reason {
         StopReason::StopCondition(detail) => Stopped { by: StoppedBy::StopCondition, detail: detail.clone() },
-        StopReason::Signal(2) => Stopped { by: StoppedBy::Signal, detail: "SIGINT".into() },
-        StopReason::Signal(15) => Stopped { by: StoppedBy::Signal, detail: "SIGTERM".into() },
-        StopReason::Signal(signal) => Stopped { by: StoppedBy::Signal, detail: format!("signal {signal}") },
+        StopReason::Signal(_) => Stopped { by: StoppedBy::Signal, detail: reason.to_string() },
         StopReason::Internal(detail) => Stopped { by: StoppedBy::Internal, detail: detail.clone() },
     }
 }
