@@ -524,6 +524,9 @@ length: 2m
             assert!(said.contains(want), "{want}\n{said}");
         }
         assert!(!said.contains("the jitter is gone") && !said.contains("the budget of `relay` does not"), "{said}");
+        assert!(!said.contains("drain in"), "who offers something all the time is not struck: {said}");
+        let everywhere = check(&plan_of(&text.replace(", regions: [eu]", "")).plan, 120);
+        assert!(everywhere.contains("300 of them drain in"), "{everywhere}");
         let requeued = text.replace("queue: {", "queue: { on_give_up: requeue,");
         let said = check(&plan_of(&requeued).plan, 1000);
         assert!(said.contains("! the budget of `relay` does not protect") && said.contains("! vulnerable"), "{said}");
