@@ -66,7 +66,7 @@ fn the_first_signal_removes_faults_and_writes_the_report() {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask").trim();
     let hangup = ignored.ends_with(['0', '2', '4', '6', '8', 'a', 'c', 'e']).then_some(("-HUP", 129));
-    for (signal, code) in [("-INT", 130), ("-TERM", 143)].into_iter().chain(hangup) {
+    for (signal, code) in [("-INT", 130), ("-QUIT", 131), ("-TERM", 143)].into_iter().chain(hangup) {
         let (folder, server) = (Folder::new(&format!("signal{signal}")), healthy());
         let child = start(&folder, &server, "");
         wait_for(&folder, "fault_started");

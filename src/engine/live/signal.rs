@@ -1,9 +1,11 @@
-//! SIGINT, SIGTERM and SIGHUP: the first asks for an orderly end, the second ends the process at once; while something outside is
-//! to be undone, the third.
+//! SIGINT, SIGTERM, SIGHUP and SIGQUIT: the first asks for an orderly end, the second ends the process at once; while something
+//! outside is to be undone, the third.
 
+use std::future::poll_fn;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -34,21 +36,15 @@ impl Signals {
         }
         let (heard, first) = watch::channel(0);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        let (mut interrupt, mut terminate, mut hangup) = {
+        let mut ends = {
             let _inside = runtime.enter();
-            // Whoever started this under `nohup` does not want it to end with the terminal.
-            let hangup = if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) };
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, hangup)
+            listen()?
         };
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             runtime.block_on(async {
                 let mut waits = true;
                 loop {
-                    let number = tokio::select! {
-                        _ = interrupt.recv() => SignalKind::interrupt().as_raw_value(),
-                        _ = terminate.recv() => SignalKind::terminate().as_raw_value(),
-                        () = next(&mut hangup) => SignalKind::hangup().as_raw_value(),
-                    };
+                    let number = next(&mut ends).await;
                     if *heard.borrow() != 0 && OWED.load(Ordering::SeqCst) && std::mem::take(&mut waits) {
                         continue;
                     }
@@ -85,7 +81,7 @@ impl Signals {
         OVER.store(true, Ordering::SeqCst);
     }
 
-    /// Returns with the number of the first signal, 1, 2 or 15, once it has come. Cancel safe.
+    /// Returns with the number of the first signal, 1, 2, 3 or 15, once it has come. Cancel safe.
     pub async fn first(&mut self) -> i32 {
         match self.first.wait_for(|number| *number != 0).await {
             Ok(number) => *number,
@@ -95,12 +91,21 @@ impl Signals {
     }
 }
 
-/// Returns at the next signal; never, where it is not listened to.
-async fn next(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
-    }
+/// Begins to listen to every signal that ends a run, each with its number.
+fn listen() -> io::Result<Vec<(i32, Signal)>> {
+    // Whoever started this under `nohup` does not want it to end with the terminal.
+    let hangup = Some(SignalKind::hangup()).filter(|_| !ignores_hangup());
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::quit()].into_iter().chain(hangup);
+    kinds.map(|kind| Ok((kind.as_raw_value(), signal(kind)?))).collect()
+}
+
+/// The number of the next signal. Cancel safe.
+async fn next(ends: &mut [(i32, Signal)]) -> i32 {
+    poll_fn(|cx| {
+        let came = ends.iter_mut().find_map(|(number, signal)| signal.poll_recv(cx).is_ready().then_some(*number));
+        came.map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
 }
 
 fn ignores_hangup() -> bool {
