@@ -1,8 +1,9 @@
 //! Checks of what the timeline does beside harm: names resolved, numbers within what the fleets have.
 
-use super::{Context, fleets, loads, names, policy};
+use super::{Context, fleets, loads, names, policy, target};
 use crate::config::{At, Place};
 use crate::fleet::FleetAction;
+use crate::gate::config::{Probe, StopConfig, StopTrigger};
 use crate::plan::action::{Call, Deed, Exec, RawAction, RawSetLane, RawSetLimit, RawSetRate, Webhook};
 use crate::plan::fleet::PolicyRef;
 use crate::plan::raw::RawStep;
@@ -21,6 +22,15 @@ pub(super) fn named(raw: &RawPlan) -> impl Iterator<Item = &str> {
         PolicyRef::Named(name) => Some(name.as_str()),
         PolicyRef::Inline(_) => None,
     })
+}
+
+/// Whether a webhook, or a URL of `stop_if`, is called.
+pub(super) fn calls(raw: &RawPlan) -> bool {
+    let steps = raw.timeline.0.iter().flatten().filter_map(|step| step.0.as_ref());
+    let hooks = steps.filter(|step| matches!(step.value.action.as_ref().map(|action| &action.value), Some(RawAction::Http(_))));
+    let mut stops = raw.stop_if.0.iter().flatten().filter_map(|stop| stop.0.as_ref());
+    let asks = |stop: &StopConfig| matches!(stop.trigger, StopTrigger::Check { probe: Probe::Http(_), .. });
+    hooks.count() > 0 || stops.any(asks)
 }
 
 fn policy_of(action: &RawAction) -> Option<&At<PolicyRef>> {
@@ -141,9 +151,30 @@ impl Actions<'_> {
 
     fn webhook(&self, http: &Webhook, cx: &mut Context) -> Option<Deed> {
         let calls = [Some(http.call()), http.undo.clone()];
-        let sound: Vec<bool> = calls.iter().flatten().map(|call| check_call(call, cx)).collect();
+        let sound: Vec<bool> = calls.iter().flatten().map(|call| self.call(call, cx)).collect();
         let sound = sound.into_iter().all(|sound| sound);
         (self.limit(http.within.0, "http", cx) && sound).then(|| Deed::Http(Box::new(http.clone())))
+    }
+
+    fn call(&self, call: &Call, cx: &mut Context) -> bool {
+        match (TargetUrl::parse(&call.url.value), &self.raw.target.0) {
+            (Ok(url), Some(target)) => target::check_allowed(&url, call.url.place, &target.value, cx),
+            (Ok(_), None) => {}
+            (Err(message), _) => {
+                cx.error(call.url.place, message, "such as `url: http://127.0.0.1:9000/hook`");
+                return false;
+            }
+        }
+        let method = &call.method.value;
+        if method.is_empty() || method.len() > 32 || !method.chars().all(|c| c.is_ascii_uppercase()) {
+            cx.error(call.method.place, format!("`{method}` is no method"), "such as POST");
+            return false;
+        }
+        if call.expect.is_empty() {
+            cx.error(call.url.place, "no status is expected, and so no answer could be right", "leave `expect` out for 2xx");
+            return false;
+        }
+        true
     }
 
     fn limit(&self, within: Span, key: &str, cx: &mut Context) -> bool {
@@ -171,23 +202,6 @@ fn fits(before: &Policy, after: &Policy, afresh: bool, fleet: &str, place: Place
         );
         cx.error(place, message, "use `restart`, which takes them back first");
     }
-}
-
-fn check_call(call: &Call, cx: &mut Context) -> bool {
-    if let Err(message) = TargetUrl::parse(&call.url.value) {
-        cx.error(call.url.place, message, "such as `url: http://127.0.0.1:9000/hook`");
-        return false;
-    }
-    let method = &call.method.value;
-    if method.is_empty() || method.len() > 32 || !method.chars().all(|c| c.is_ascii_uppercase()) {
-        cx.error(call.method.place, format!("`{method}` is no method"), "such as POST");
-        return false;
-    }
-    if call.expect.is_empty() {
-        cx.error(call.url.place, "no status is expected, and so no answer could be right", "leave `expect` out for 2xx");
-        return false;
-    }
-    true
 }
 
 fn set_lane(set: &RawSetLane, fleet: &Fleet, name: &str, cx: &mut Context) -> Option<FleetAction> {

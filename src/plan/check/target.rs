@@ -14,8 +14,8 @@ use crate::time::Span;
 /// Headers that stormwake sets itself, or that frame the message.
 const OURS: [&str; 7] = ["idempotency-key", "content-length", "transfer-encoding", "connection", "upgrade", "expect", "te"];
 
-/// Checks the target.
-pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], cx: &mut Context) {
+/// Checks the target. `calls`: whether something beside the load is dialled, which `allow` is for as well.
+pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], calls: bool, cx: &mut Context) {
     if let Some(url) = &target.url {
         check_url(url, target, cx);
     }
@@ -23,7 +23,7 @@ pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], cx: &mut Context) {
     headers(&target.headers, &["target", "headers"], cx);
     routes(target, cx);
     success(target, fleets, cx);
-    allow(target, cx);
+    allow(target, calls, cx);
     if let Some(max) = target.max_attempts {
         let place = cx.at(&["target", "max_attempts"]);
         let offered: f64 = fleets.iter().map(|fleet| arithmetic::offered(&fleet.config).rate()).sum();
@@ -44,21 +44,26 @@ pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], cx: &mut Context) {
     }
 }
 
-fn check_url(url: &At<TargetUrl>, target: &TargetConfig, cx: &mut Context) {
-    let host = &url.value.host;
+/// Warns of a host that is neither this machine by its spelling nor in `allow`.
+pub(super) fn check_allowed(url: &TargetUrl, place: Place, target: &TargetConfig, cx: &mut Context) {
+    let host = &url.host;
     let allowed = target.allow.iter().any(|pattern| allows(&pattern.value, host, host.parse().ok()));
-    if !url.value.is_loopback() && !allowed {
+    if !url.is_loopback() && !allowed {
         let message = format!("`{host}` is not in `allow`: the run will be refused, unless it resolves to loopback");
-        cx.warn(url.place, message, format!("add `allow: [{}]`, and run with `--approve`", url.value.host));
+        cx.warn(place, message, format!("add `allow: [{host}]`, and run with `--approve`"));
     }
+}
+
+fn check_url(url: &At<TargetUrl>, target: &TargetConfig, cx: &mut Context) {
+    check_allowed(&url.value, url.place, target, cx);
     if target.ca_file.is_some() && url.value.scheme == Scheme::Http {
         let place = cx.at(&["target", "ca_file"]);
         cx.warn(place, "`ca_file` does nothing for an http:// target", "remove it, or write https://");
     }
 }
 
-fn allow(target: &TargetConfig, cx: &mut Context) {
-    if target.service.is_some() && !target.allow.is_empty() {
+fn allow(target: &TargetConfig, calls: bool, cx: &mut Context) {
+    if target.service.is_some() && !target.allow.is_empty() && !calls {
         let place = cx.at(&["target", "allow"]);
         cx.warn(place, "`allow` does nothing for the built-in target: it is always local", "remove it");
     }
