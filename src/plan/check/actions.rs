@@ -146,12 +146,23 @@ impl Actions<'_> {
             cx.error(place, "the undo names no program", "such as `undo: [systemctl, start, relay]`, or leave it out");
             return None;
         }
+        for (key, words) in [("command", &exec.command), ("undo", &exec.undo)] {
+            for index in words.iter().enumerate().filter(|(_, word)| word.contains('\0')).map(|(index, _)| index.to_string()) {
+                let place = cx.at(&["timeline", &self.index, "action", "exec", key, &index]);
+                cx.error(place, "no program can be given a NUL character", "remove `\\0`");
+            }
+        }
         self.limit(exec.within.0, "exec", cx).then(|| Deed::Exec(exec.clone()))
     }
 
     fn webhook(&self, http: &Webhook, cx: &mut Context) -> Option<Deed> {
         let calls = [Some(http.call()), http.undo.clone()];
         let sound: Vec<bool> = calls.iter().flatten().map(|call| self.call(call, cx)).collect();
+        let path = ["timeline", &self.index, "action", "http"];
+        target::check_headers(&http.headers, &[&path[..], &["headers"]].concat(), cx);
+        if let Some(undo) = &http.undo {
+            target::check_headers(&undo.headers, &[&path[..], &["undo", "headers"]].concat(), cx);
+        }
         let sound = sound.into_iter().all(|sound| sound);
         (self.limit(http.within.0, "http", cx) && sound).then(|| Deed::Http(Box::new(http.clone())))
     }
@@ -339,7 +350,25 @@ timeline:
             ("{ at: 1s, action: { exec: { command: [x], within: 1h } } }", "expected up to 5m"),
             ("{ at: 1s, action: { http: { url: 'ftp://x/' } } }", "such as `url: http://127.0.0.1:9000/hook`"),
             ("{ at: 1s, action: { http: { url: 'http://127.0.0.1/', method: get } } }", "`get` is no method"),
+            ("{ at: 1s, action: { exec: { command: [x, \"a\\0b\"] } } }", "11:46: error: no program can be given a NUL"),
+            ("{ at: 1s, action: { exec: { command: [x], undo: [\"\\0\"] } } }", "11:54: error: no program can be given a NUL"),
         ] {
+            let error = plan(step).err().unwrap_or_else(|| panic!("{step} was taken"));
+            assert!(error.contains(want), "{step}: {error}");
+        }
+    }
+
+    #[test]
+    fn headers_of_a_webhook_are_those_that_http_allows() {
+        let hook = "url: 'http://127.0.0.1/', headers:";
+        assert_eq!(actions(&format!("{{ at: 1s, action: {{ http: {{ {hook} {{ Idempotency-Key: a }} }} }} }}")).len(), 1);
+        for (headers, want) in [
+            ("{ 'a b': c }", "11:70: error: `a b` is not the name of a header"),
+            ("{ a: \"b\\nc\" }", "11:73: error: the value of `a` cannot be sent"),
+            ("{ a: 1 }, undo: { url: 'http://127.0.0.1/', headers: { a: 1, A: 2 } }", "there twice"),
+            ("{ Content-Length: 3 }", "11:70: error: the header `Content-Length` is set by stormwake"),
+        ] {
+            let step = &format!("{{ at: 1s, action: {{ http: {{ {hook} {headers} }} }} }}");
             let error = plan(step).err().unwrap_or_else(|| panic!("{step} was taken"));
             assert!(error.contains(want), "{step}: {error}");
         }

@@ -11,8 +11,8 @@ use crate::policy::hint::HintForm;
 use crate::service::config::{LimiterConfig, ServiceConfig};
 use crate::time::Span;
 
-/// Headers that stormwake sets itself, or that frame the message.
-const OURS: [&str; 7] = ["idempotency-key", "content-length", "transfer-encoding", "connection", "upgrade", "expect", "te"];
+/// Headers that frame the message.
+const FRAMING: [&str; 6] = ["content-length", "transfer-encoding", "connection", "upgrade", "expect", "te"];
 
 /// Checks the target. `calls`: whether something beside the load is dialled, which `allow` is for as well.
 pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], calls: bool, cx: &mut Context) {
@@ -114,6 +114,22 @@ fn is_token(text: &str) -> bool {
 
 fn headers(table: &Table<HeaderValue>, path: &[&str], cx: &mut Context) {
     for entry in &table.0 {
+        let lower = entry.name.to_ascii_lowercase();
+        if lower == "idempotency-key" || lower.starts_with("x-stormwake-") {
+            ours(&entry.name, entry.place, cx);
+        }
+    }
+    check_headers(table, path, cx);
+}
+
+fn ours(name: &str, place: Place, cx: &mut Context) {
+    let shown: String = name.chars().take(80).collect();
+    cx.error(place, format!("the header `{shown}` is set by stormwake"), "remove it");
+}
+
+/// Checks the headers at a path of the plan by what HTTP allows, and where their values come from.
+pub(super) fn check_headers(table: &Table<HeaderValue>, path: &[&str], cx: &mut Context) {
+    for entry in &table.0 {
         header_name(&entry.name, entry.place, table, cx);
         let place = cx.at(&[path, &[&entry.name]].concat());
         match &entry.value {
@@ -133,12 +149,11 @@ fn headers(table: &Table<HeaderValue>, path: &[&str], cx: &mut Context) {
 }
 
 fn header_name(name: &str, place: Place, table: &Table<HeaderValue>, cx: &mut Context) {
-    let lower = name.to_ascii_lowercase();
     let shown: String = name.chars().take(80).collect();
     if !is_token(name) || name.len() > 256 {
         cx.error(place, format!("`{shown}` is not the name of a header"), "such as `content-type`");
-    } else if OURS.contains(&lower.as_str()) || lower.starts_with("x-stormwake-") {
-        cx.error(place, format!("the header `{shown}` is set by stormwake"), "remove it");
+    } else if FRAMING.contains(&name.to_ascii_lowercase().as_str()) {
+        ours(name, place, cx);
     } else if table.0.iter().take_while(|entry| entry.place != place).any(|entry| entry.name.eq_ignore_ascii_case(name)) {
         cx.error(place, format!("the header `{shown}` is there twice, in another spelling"), "keep one");
     }
