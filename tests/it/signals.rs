@@ -217,6 +217,37 @@ fn a_second_signal_waits_for_what_is_to_be_undone() {
 }
 
 #[test]
+fn a_third_signal_leaves_it_undone_and_says_so() {
+    let _machine = shared();
+    let (folder, server) = (Folder::new("left-undone"), healthy());
+    folder.write("long.yaml", marking("[sh, -c, 'echo $$ > new; mv new id; sleep 100; rm mark']").replace("URL", &server.url()));
+    let child = command(&folder, &["run", "long.yaml", "--approve"]).spawn().expect("the binary starts");
+    wait_for(&folder, "fault_started");
+    kill(&child, "-INT");
+    let (start, id) = (Instant::now(), folder.path().join("id"));
+    while !id.exists() {
+        assert!(start.elapsed() < Duration::from_secs(10), "the undo is not begun");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // Of two equal ones that come close together the system may drop one.
+    kill(&child, "-QUIT");
+    kill(&child, "-TERM");
+    let (said, took) = end(child);
+    assert_eq!((said.code, folder.path().join("mark").exists()), (Some(7), true), "{said:#?}");
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    for words in ["undoing stop, up to 10s; once more leaves it undone", "left undone: stop (cut short)"] {
+        assert!(said.err.contains(words), "{said:#?}");
+    }
+    let id = std::fs::read_to_string(id).expect("an id").trim().parse().expect("a number");
+    let start = Instant::now();
+    while runs(id) {
+        assert!(start.elapsed() < Duration::from_secs(5), "the undo outlives the run");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(result_of(&folder)["exit_code"], 7);
+}
+
+#[test]
 fn a_command_is_run_only_with_approval_and_never_simulated() {
     let folder = Folder::new("unapproved");
     let plan = marking("[]").replace("url: 'URL'", "service: { servers: 4, service_time: 1ms }").replace("60s", "2s");
