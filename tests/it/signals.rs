@@ -66,7 +66,7 @@ fn the_first_signal_removes_faults_and_writes_the_report() {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask").trim();
     let hangup = ignored.ends_with(['0', '2', '4', '6', '8', 'a', 'c', 'e']).then_some(("-HUP", 129));
-    for (signal, code) in [("-INT", 130), ("-TERM", 143)].into_iter().chain(hangup) {
+    for (signal, code) in [("-INT", 130), ("-QUIT", 131), ("-TERM", 143)].into_iter().chain(hangup) {
         let (folder, server) = (Folder::new(&format!("signal{signal}")), healthy());
         let child = start(&folder, &server, "");
         wait_for(&folder, "fault_started");
@@ -214,6 +214,37 @@ fn a_second_signal_waits_for_what_is_to_be_undone() {
     kill(&child, "-INT");
     let (said, _) = end(child);
     assert_eq!((said.code, folder.path().join("mark").exists()), (Some(130), false), "{said:#?}");
+}
+
+#[test]
+fn a_third_signal_leaves_it_undone_and_says_so() {
+    let _machine = shared();
+    let (folder, server) = (Folder::new("left-undone"), healthy());
+    folder.write("long.yaml", marking("[sh, -c, 'echo $$ > new; mv new id; sleep 100; rm mark']").replace("URL", &server.url()));
+    let child = command(&folder, &["run", "long.yaml", "--approve"]).spawn().expect("the binary starts");
+    wait_for(&folder, "fault_started");
+    kill(&child, "-INT");
+    let (start, id) = (Instant::now(), folder.path().join("id"));
+    while !id.exists() {
+        assert!(start.elapsed() < Duration::from_secs(10), "the undo is not begun");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // Of two equal ones that come close together the system may drop one.
+    kill(&child, "-QUIT");
+    kill(&child, "-TERM");
+    let (said, took) = end(child);
+    assert_eq!((said.code, folder.path().join("mark").exists()), (Some(7), true), "{said:#?}");
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    for words in ["undoing stop, up to 10s; once more leaves it undone", "left undone: stop (cut short)"] {
+        assert!(said.err.contains(words), "{said:#?}");
+    }
+    let id = std::fs::read_to_string(id).expect("an id").trim().parse().expect("a number");
+    let start = Instant::now();
+    while runs(id) {
+        assert!(start.elapsed() < Duration::from_secs(5), "the undo outlives the run");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(result_of(&folder)["exit_code"], 7);
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! Commands and webhooks of the timeline: begun at their moments beside the run, never waited for, and undone at its end.
 //!
 //! What was begun is undone on every way out, the last one first: at the end of the plan, after a stop condition or a signal, and where the
-//! coordinator itself breaks (then by a thread of its own, see [`Owed`]). Only SIGKILL, or a third signal, leaves it.
+//! coordinator itself breaks (then by a thread of its own, see [`Owed`]). A third signal leaves what is not undone by then, and the run
+//! ends with exit code 7. SIGKILL is no way out: it leaves everything, a command that still runs too.
+//!
+//! What is killed, after its time and at the end, is a command's process group: a child that has left it with `setsid` lives on.
 
 use super::clock::Clock;
+use super::group::Group;
 use super::guard::Allowed;
-use super::signal::Signals;
-use super::stop::Group;
+use super::signal::{Owing, Signals};
 use super::webhook::{Webhook, WebhookError};
 use crate::plan::{Deed, Plan};
 use crate::time::{Span, Timestamp};
@@ -89,6 +92,7 @@ enum Deal {
 #[derive(Clone)]
 struct Task {
     index: usize,
+    name: String,
     at: Timestamp,
     within: Span,
     deal: Deal,
@@ -137,7 +141,7 @@ impl Outside {
                     (http.within.0, ready(&http.call())?, http.undo.as_ref().map(ready).transpose()?)
                 }
             };
-            tasks.push(Task { index, at: action.at, within, deal, undo });
+            tasks.push(Task { index, name: action.name.clone(), at: action.at, within, deal, undo });
         }
         Ok(Prepared(tasks))
     }
@@ -159,10 +163,10 @@ impl Outside {
         let (due, waiting) = std::mem::take(&mut self.waiting).into_iter().partition(|task| task.at <= moment);
         self.waiting = waiting;
         let due: Vec<Task> = due;
-        for Task { index, within, deal, undo, .. } in due {
+        for Task { index, name, within, deal, undo, .. } in due {
             let began = self.clock.now();
             // Owed from before it begins: half of it may be done when it fails.
-            self.owed.add(undo.map(|deal| Undo { index, within, deal }));
+            self.owed.add(undo.map(|deal| Undo { index, name, within, deal }));
             self.unanswered.push((index, began));
             let answered = self.answered.clone();
             self.running.spawn(async move {
@@ -205,6 +209,7 @@ impl Outside {
 
 struct Undo {
     index: usize,
+    name: String,
     within: Span,
     deal: Deal,
 }
@@ -216,23 +221,40 @@ struct Owed(Vec<Undo>);
 impl Owed {
     fn add(&mut self, undo: Option<Undo>) {
         self.0.extend(undo);
-        Signals::owe(!self.0.is_empty());
+        self.tell(false);
     }
 
-    /// Undoes everything, the last begun first.
+    /// Tells who hears the signals what is left; `begun`: the last of it is being undone.
+    fn tell(&self, begun: bool) {
+        let owing = |undo: &Undo| Owing { name: undo.name.clone(), within: undo.within, begun: false };
+        let mut all: Vec<Owing> = self.0.iter().map(owing).collect();
+        all.iter_mut().last().into_iter().for_each(|last| last.begun = begun);
+        Signals::owe(all);
+    }
+
+    /// Undoes everything, the last begun first, until a signal says to leave it.
     async fn settle(mut self) -> Vec<Undone> {
         let mut all = Vec::new();
-        while let Some(Undo { index, within, deal }) = self.0.last() {
-            let (index, settled) = (*index, deal.settle(*within).await);
+        while let Some(Undo { index, within, deal, .. }) = self.0.last() {
+            let index = *index;
+            let settled = if Signals::leaves() {
+                Err("not begun: a third signal said to leave it undone".to_string())
+            } else {
+                self.tell(true);
+                tokio::select! {
+                    settled = deal.settle(*within) => settled,
+                    () = Signals::left() => Err("cut short: a third signal said to leave it undone".to_string()),
+                }
+            };
             // Only now: were this dropped meanwhile, it would still be owed.
             self.0.pop();
+            self.tell(false);
             let (confirmed, detail) = match settled {
                 Ok(detail) => (true, detail),
                 Err(detail) => (false, detail),
             };
             all.push(Undone { index, confirmed, detail });
         }
-        Signals::owe(false);
         all
     }
 }

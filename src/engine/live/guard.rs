@@ -1,5 +1,6 @@
 //! What may be dialled: loopback, and beside it only what the plan's `allow` names once `--approve` was given. The
-//! resolved address is checked at every connect, so that a name that changes its mind is not followed.
+//! resolved address is checked at every connect, so that a name that changes its mind is not followed. A name that is not in
+//! `allow` must turn out to be loopback before the run begins, and is not looked up again.
 
 use crate::engine::live::clock::Clock;
 use crate::plan::TargetUrl;
@@ -23,7 +24,7 @@ pub enum GuardError {
     NotAllowed {
         /// The host, as the plan writes it.
         host: String,
-        /// What it resolved to, as ` (192.0.2.1)`; empty where the host is an address.
+        /// What it resolved to, as ` (192.0.2.1)`; empty where the host is an address, or has none.
         at: String,
     },
     /// The plan allows it, the user did not.
@@ -31,7 +32,7 @@ pub enum GuardError {
     NotApproved {
         /// The host, as the plan writes it.
         host: String,
-        /// What it resolved to, as ` (192.0.2.1)`; empty where the host is an address.
+        /// What it resolved to, as ` (192.0.2.1)`; empty where the host is an address, or has none.
         at: String,
     },
     /// The host has no address.
@@ -84,6 +85,25 @@ impl Allowed {
         }
     }
 
+    /// Where a host may be found in mid-run: looked up each time where it is allowed by its name, else only now. Blocks then.
+    ///
+    /// # Errors
+    /// A refusal: of a name without an address too, unless it is allowed.
+    pub fn admit(&self, host: &str, port: u16) -> Result<Whereabouts, GuardError> {
+        let named = self.hosts.iter().any(|pattern| allows(pattern, host, None));
+        let known = if named && self.approved {
+            None
+        } else {
+            let refuse = |host: String, at| match named {
+                true => GuardError::NotApproved { host, at },
+                false => GuardError::NotAllowed { host, at },
+            };
+            let found = self.resolve(host, port);
+            Some(found.map_err(|error| if error.is_refusal() { error } else { refuse(host.into(), String::new()) })?)
+        };
+        Ok(Whereabouts { host: host.into(), port, allowed: self.clone(), known })
+    }
+
     /// Every address of a host, all of them checked.
     ///
     /// # Errors
@@ -99,6 +119,29 @@ impl Allowed {
         }
         addresses.iter().try_for_each(|address| self.check(host, address.ip()))?;
         Ok(addresses)
+    }
+}
+
+/// Where a webhook dials.
+#[derive(Clone, Debug)]
+pub struct Whereabouts {
+    host: String,
+    port: u16,
+    allowed: Allowed,
+    /// The addresses of a host that is not allowed by its name: nobody is asked for it again.
+    known: Option<Vec<SocketAddr>>,
+}
+
+impl Whereabouts {
+    /// The addresses to dial, each of them allowed.
+    ///
+    /// # Errors
+    /// A name that now resolves to what is not allowed, or not at all. Blocks while it is resolved.
+    pub fn find(&self) -> Result<Vec<SocketAddr>, GuardError> {
+        match &self.known {
+            Some(addresses) => Ok(addresses.clone()),
+            None => self.allowed.resolve(&self.host, self.port),
+        }
     }
 }
 
@@ -214,6 +257,26 @@ mod tests {
         ] {
             let got = allowed(hosts, approved).check(host, address);
             assert_eq!(got.is_ok(), ok, "{hosts:?} {approved} {host} {address}: {got:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_looked_up_in_mid_run_only_where_it_is_allowed() {
+        for (hosts, approved, host, wanted) in [
+            (&[][..], true, "localhost", Ok(true)),
+            (&["localhost"], true, "localhost", Ok(false)),
+            (&[], true, "127.0.0.1", Ok(true)),
+            (&["hook.invalid"], true, "hook.invalid", Ok(false)),
+            (&["hook.invalid"], false, "hook.invalid", Err("the plan allows it, so run again with --approve")),
+            (&[], true, "hook.invalid", Err("add `allow: [hook.invalid]`")),
+            (&[], true, "192.0.2.7", Err("add `allow: [192.0.2.7]`")),
+        ] {
+            let got = allowed(hosts, approved).admit(host, 80);
+            match (&got, wanted) {
+                (Ok(found), Ok(known)) => assert_eq!(found.known.is_some(), known, "{host}: {found:?}"),
+                (Err(error), Err(words)) => assert!(error.is_refusal() && error.to_string().contains(words), "{host}: {error}"),
+                _ => panic!("{hosts:?} {approved} {host}: {got:?}"),
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod actions;
 pub mod clock;
 pub mod file;
+pub mod group;
 pub mod guard;
 pub mod limits;
 pub mod proxy;

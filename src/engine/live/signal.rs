@@ -1,9 +1,13 @@
-//! SIGINT, SIGTERM and SIGHUP: the first asks for an orderly end, the second ends the process at once; while something outside is
-//! to be undone, the third.
+//! SIGINT, SIGTERM, SIGHUP and SIGQUIT: the first asks for an orderly end, the second ends the process at once. While something
+//! outside is to be undone, the second says so, and the third leaves it undone: exit code 7, within a second.
 
-use std::io;
+use super::group::Group;
+use crate::time::Span;
+use std::future::poll_fn;
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -11,14 +15,33 @@ use tokio::sync::watch;
 #[derive(Clone, Debug)]
 pub struct Signals {
     first: watch::Receiver<i32>,
+    left: watch::Receiver<bool>,
 }
+
+/// Something outside that is to be undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owing {
+    /// The action's name.
+    pub name: String,
+    /// How long the undoing may take.
+    pub within: Span,
+    /// Whether it is being undone.
+    pub begun: bool,
+}
+
+/// How long a run whose undoing is left may take to write its result.
+const LAST: Span = Span::from_secs(1);
+/// The exit code where something is left undone.
+const LEFT_UNDONE: i32 = 7;
+/// How long a message may take.
+const PATIENCE: Span = Span::from_millis(200);
 
 /// Whether nothing is left that an end would have to put in order.
 static OVER: AtomicBool = AtomicBool::new(false);
 /// The number of the first signal; 0 until one has come.
 static HEARD: AtomicI32 = AtomicI32::new(0);
-/// Whether something outside is still to be undone: then the second signal waits for it, and the third does not.
-static OWED: AtomicBool = AtomicBool::new(false);
+/// What is to be undone, in the order in which it was begun: then the second signal waits for it, and the third does not.
+static OWED: Mutex<Vec<Owing>> = Mutex::new(Vec::new());
 static INSTALLED: Mutex<Option<Signals>> = Mutex::new(None);
 
 impl Signals {
@@ -32,35 +55,23 @@ impl Signals {
         if let Some(signals) = &*installed {
             return Ok(signals.clone());
         }
-        let (heard, first) = watch::channel(0);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        let (mut interrupt, mut terminate, mut hangup) = {
+        let ((heard, first), (leave, left)) = (watch::channel(0), watch::channel(false));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let mut ends = {
             let _inside = runtime.enter();
-            // Whoever started this under `nohup` does not want it to end with the terminal.
-            let hangup = if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) };
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, hangup)
+            listen()?
         };
-        std::thread::Builder::new().name("signals".into()).spawn(move || {
-            runtime.block_on(async {
-                let mut waits = true;
-                loop {
-                    let number = tokio::select! {
-                        _ = interrupt.recv() => SignalKind::interrupt().as_raw_value(),
-                        _ = terminate.recv() => SignalKind::terminate().as_raw_value(),
-                        () = next(&mut hangup) => SignalKind::hangup().as_raw_value(),
-                    };
-                    if *heard.borrow() != 0 && OWED.load(Ordering::SeqCst) && std::mem::take(&mut waits) {
-                        continue;
-                    }
-                    if *heard.borrow() != 0 || OVER.load(Ordering::SeqCst) {
-                        std::process::exit(128 + number);
-                    }
-                    HEARD.store(number, Ordering::SeqCst);
-                    heard.send_replace(number);
-                }
-            });
-        })?;
-        let signals = Self { first };
+        let hearing = async move {
+            let number = next(&mut ends).await;
+            if !OVER.load(Ordering::SeqCst) {
+                HEARD.store(number, Ordering::SeqCst);
+                heard.send_replace(number);
+                end(&mut ends, &leave).await;
+            }
+            leave_with(128 + number)
+        };
+        std::thread::Builder::new().name("signals".into()).spawn(move || runtime.block_on(hearing))?;
+        let signals = Self { first, left };
         *installed = Some(signals.clone());
         Ok(signals)
     }
@@ -75,9 +86,28 @@ impl Signals {
         &HEARD
     }
 
-    /// Whether something outside is still to be undone.
-    pub fn owe(something: bool) {
-        OWED.store(something, Ordering::SeqCst);
+    /// What outside is still to be undone, in the order in which it was begun.
+    pub fn owe(all: Vec<Owing>) {
+        *OWED.lock().unwrap_or_else(PoisonError::into_inner) = all;
+    }
+
+    /// Whether a signal has said to leave undone what is.
+    pub fn leaves() -> bool {
+        Self::installed().is_some_and(|signals| *signals.left.borrow())
+    }
+
+    /// Returns once a signal says to leave undone what is. Cancel safe.
+    pub async fn left() {
+        if let Some(mut signals) = Self::installed()
+            && signals.left.wait_for(|left| *left).await.is_ok()
+        {
+            return;
+        }
+        std::future::pending().await
+    }
+
+    fn installed() -> Option<Self> {
+        INSTALLED.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The run is over and its report is written: from here on the first signal ends the process.
@@ -85,7 +115,7 @@ impl Signals {
         OVER.store(true, Ordering::SeqCst);
     }
 
-    /// Returns with the number of the first signal, 1, 2 or 15, once it has come. Cancel safe.
+    /// Returns with the number of the first signal, 1, 2, 3 or 15, once it has come. Cancel safe.
     pub async fn first(&mut self) -> i32 {
         match self.first.wait_for(|number| *number != 0).await {
             Ok(number) => *number,
@@ -95,12 +125,90 @@ impl Signals {
     }
 }
 
-/// Returns at the next signal; never, where it is not listened to.
-async fn next(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
+/// What follows the first signal: ends the process at the second or third, unless that ends by itself before.
+async fn end(ends: &mut [(i32, Signal)], leave: &watch::Sender<bool>) -> ! {
+    let mut number = next(ends).await;
+    if let Some(text) = waits_for(&owed()) {
+        say(&text);
+        number = next(ends).await;
     }
+    let code = match left_undone(&owed()) {
+        Some(text) => {
+            say(&text);
+            leave.send_replace(true);
+            // The run writes its result and ends by itself, unless it is stuck or nobody wants to wait.
+            let _ = tokio::time::timeout(LAST.to_std(), next(ends)).await;
+            LEFT_UNDONE
+        }
+        None => 128 + number,
+    };
+    leave_with(code)
+}
+
+/// Ends the process, and every command that still runs.
+fn leave_with(code: i32) -> ! {
+    Group::kill_all();
+    std::process::exit(code)
+}
+
+fn owed() -> Vec<Owing> {
+    OWED.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// What the second signal waits for, in words.
+fn waits_for(owed: &[Owing]) -> Option<String> {
+    let (last, before) = owed.split_last()?;
+    let (more, them) = if before.is_empty() { (String::new(), "it") } else { (format!(", then {} more", before.len()), "them") };
+    Some(format!("undoing {}, up to {}{more}; once more leaves {them} undone", last.name, last.within))
+}
+
+/// What the third signal leaves undone, in words.
+fn left_undone(owed: &[Owing]) -> Option<String> {
+    let how = |begun| if begun { "cut short" } else { "not begun" };
+    let names: Vec<String> = owed.iter().rev().map(|owing| format!("{} ({})", owing.name, how(owing.begun))).collect();
+    (!names.is_empty()).then(|| format!("error: left undone: {}", names.join(", ")))
+}
+
+/// Says something on stderr, for as long as that takes within bounds: whoever reads it may be stuck.
+fn say(text: &str) {
+    // A line of progress may stand there, and what the terminal shows for the key.
+    let text = if io::stderr().is_terminal() {
+        format!(
+            "
+{text}
+"
+        )
+    } else {
+        format!(
+            "{text}
+"
+        )
+    };
+    let (done, said) = std::sync::mpsc::channel();
+    let writing = std::thread::Builder::new().name("said".into()).spawn(move || {
+        let _ = io::stderr().write_all(text.as_bytes());
+        let _ = done.send(());
+    });
+    if writing.is_ok() {
+        let _ = said.recv_timeout(PATIENCE.to_std());
+    }
+}
+
+/// Begins to listen to every signal that ends a run, each with its number.
+fn listen() -> io::Result<Vec<(i32, Signal)>> {
+    // Whoever started this under `nohup` does not want it to end with the terminal.
+    let hangup = Some(SignalKind::hangup()).filter(|_| !ignores_hangup());
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::quit()].into_iter().chain(hangup);
+    kinds.map(|kind| Ok((kind.as_raw_value(), signal(kind)?))).collect()
+}
+
+/// The number of the next signal. Cancel safe.
+async fn next(ends: &mut [(i32, Signal)]) -> i32 {
+    poll_fn(|cx| {
+        let came = ends.iter_mut().find_map(|(number, signal)| signal.poll_recv(cx).is_ready().then_some(*number));
+        came.map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
 }
 
 fn ignores_hangup() -> bool {
@@ -117,6 +225,17 @@ fn is_ignored(status: &str, signal: SignalKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_owed_is_named_the_last_begun_first() {
+        let owing = |name: &str, begun| Owing { name: name.into(), within: Span::from_secs(300), begun };
+        assert_eq!((waits_for(&[]), left_undone(&[])), (None, None));
+        let one = [owing("stop", true)];
+        assert_eq!(waits_for(&one).unwrap(), "undoing stop, up to 5m; once more leaves it undone");
+        let three = [owing("a", false), owing("b", false), owing("c", true)];
+        assert_eq!(waits_for(&three).unwrap(), "undoing c, up to 5m, then 2 more; once more leaves them undone");
+        assert_eq!(left_undone(&three).unwrap(), "error: left undone: c (cut short), b (not begun), a (not begun)");
+    }
 
     #[test]
     fn an_ignored_signal_is_known_by_its_bit() {

@@ -1,6 +1,7 @@
 //! The checks of `stop_if`: asks a URL or runs a command every so often, and says what it heard.
 
 use super::clock::Clock;
+use super::group::Group;
 use super::guard::{Allowed, GuardError};
 use super::tls::{self, TlsError};
 use super::transport::Io;
@@ -10,7 +11,6 @@ use crate::time::{Span, Timestamp};
 use bytes::Bytes;
 use http_body_util::Empty;
 use hyper::Request;
-use rustix::process::{Pid, Signal, kill_process_group};
 use rustls_pki_types::ServerName;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -213,30 +213,6 @@ async fn exchange<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(stream: S,
     moving.spawn(connection);
     let status = sender.send_request(request).await.map_err(|error| error.to_string())?.status();
     if status.is_success() { Ok(status.to_string()) } else { Err(status.to_string()) }
-}
-
-/// A command and all that it has started, killed with the value: what it leaves in the background too.
-pub struct Group(Option<Pid>);
-
-impl Group {
-    /// The group that a child leads.
-    pub fn of(child: &tokio::process::Child) -> Self {
-        Self(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw))
-    }
-
-    /// Lets what it leaves in the background live.
-    pub fn let_go(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(leader) = self.0 {
-            // It fails where nobody is left.
-            let _ = kill_process_group(leader, Signal::KILL);
-        }
-    }
 }
 
 async fn run(words: &[String]) -> Result<String, String> {

@@ -1,6 +1,6 @@
 //! A request to a webhook, ready to be sent: built, its host checked, before the run begins.
 
-use super::guard::{Allowed, GuardError};
+use super::guard::{Allowed, GuardError, Whereabouts};
 use super::tls::{self, TlsError};
 use super::transport::{HeaderError, Io, headers_of};
 use crate::plan::{Call, Scheme, StatusSet, TargetUrl};
@@ -42,21 +42,18 @@ pub struct Webhook {
     headers: HeaderMap,
     body: Bytes,
     expect: Vec<StatusSet>,
-    allowed: Allowed,
+    at: Whereabouts,
     tls: Option<(TlsConnector, ServerName<'static>)>,
 }
 
 impl Webhook {
-    /// Makes it ready. Blocks while a name is resolved; one that is not is no error yet.
+    /// Makes it ready. Blocks while a name is resolved that the plan does not allow.
     ///
     /// # Errors
     /// A host that must not be dialled, TLS that cannot be spoken, a header that cannot be sent.
     pub fn new(call: &Call, allowed: &Allowed, ca_file: Option<&str>) -> Result<Self, WebhookError> {
         let to = TargetUrl::parse(&call.url.value).map_err(WebhookError::Call)?;
-        match allowed.resolve(&to.host, to.port) {
-            Err(refusal) if refusal.is_refusal() => return Err(refusal.into()),
-            Ok(_) | Err(_) => {}
-        }
+        let at = allowed.admit(&to.host, to.port)?;
         let tls = match to.scheme {
             Scheme::Http => None,
             Scheme::Https => {
@@ -67,7 +64,7 @@ impl Webhook {
         let method = Method::from_bytes(call.method.value.as_bytes());
         let method = method.map_err(|_| WebhookError::Call(format!("`{}` is no method", call.method.value)))?;
         let (headers, body) = (headers_of(&call.headers)?, Bytes::from(call.body.clone()));
-        Ok(Self { to, method, headers, body, expect: call.expect.clone(), allowed: allowed.clone(), tls })
+        Ok(Self { to, method, headers, body, expect: call.expect.clone(), at, tls })
     }
 
     /// What it is, for a message.
@@ -80,9 +77,9 @@ impl Webhook {
     /// # Errors
     /// Whatever keeps it from being answered as expected, in words.
     pub async fn send(&self) -> Result<String, String> {
-        let (allowed, host, port) = (self.allowed.clone(), self.to.host.clone(), self.to.port);
-        // Resolved and checked each time: a name may move to where it must not be followed.
-        let resolved = tokio::task::spawn_blocking(move || allowed.resolve(&host, port)).await;
+        let at = self.at.clone();
+        // Checked each time: a name may move to where it must not be followed.
+        let resolved = tokio::task::spawn_blocking(move || at.find()).await;
         let addresses = resolved.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         let stream = TcpStream::connect(&addresses[..]).await.map_err(|error| error.to_string())?;
         match &self.tls {

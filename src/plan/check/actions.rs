@@ -1,8 +1,9 @@
 //! Checks of what the timeline does beside harm: names resolved, numbers within what the fleets have.
 
-use super::{Context, fleets, loads, names, policy, workers};
+use super::{Context, fleets, loads, names, policy, target, workers};
 use crate::config::{At, Place};
 use crate::fleet::FleetAction;
+use crate::gate::config::{Probe, StopConfig, StopTrigger};
 use crate::plan::action::{Call, Deed, Exec, RawAction, RawSetLane, RawSetLimit, RawSetRate, Webhook};
 use crate::plan::fleet::PolicyRef;
 use crate::plan::raw::RawStep;
@@ -21,6 +22,15 @@ pub(super) fn named(raw: &RawPlan) -> impl Iterator<Item = &str> {
         PolicyRef::Named(name) => Some(name.as_str()),
         PolicyRef::Inline(_) => None,
     })
+}
+
+/// Whether a webhook, or a URL of `stop_if`, is called.
+pub(super) fn calls(raw: &RawPlan) -> bool {
+    let steps = raw.timeline.0.iter().flatten().filter_map(|step| step.0.as_ref());
+    let hooks = steps.filter(|step| matches!(step.value.action.as_ref().map(|action| &action.value), Some(RawAction::Http(_))));
+    let mut stops = raw.stop_if.0.iter().flatten().filter_map(|stop| stop.0.as_ref());
+    let asks = |stop: &StopConfig| matches!(stop.trigger, StopTrigger::Check { probe: Probe::Http(_), .. });
+    hooks.count() > 0 || stops.any(asks)
 }
 
 fn policy_of(action: &RawAction) -> Option<&At<PolicyRef>> {
@@ -136,14 +146,46 @@ impl Actions<'_> {
             cx.error(place, "the undo names no program", "such as `undo: [systemctl, start, relay]`, or leave it out");
             return None;
         }
+        for (key, words) in [("command", &exec.command), ("undo", &exec.undo)] {
+            for index in words.iter().enumerate().filter(|(_, word)| word.contains('\0')).map(|(index, _)| index.to_string()) {
+                let place = cx.at(&["timeline", &self.index, "action", "exec", key, &index]);
+                cx.error(place, "no program can be given a NUL character", "remove `\\0`");
+            }
+        }
         self.limit(exec.within.0, "exec", cx).then(|| Deed::Exec(exec.clone()))
     }
 
     fn webhook(&self, http: &Webhook, cx: &mut Context) -> Option<Deed> {
         let calls = [Some(http.call()), http.undo.clone()];
-        let sound: Vec<bool> = calls.iter().flatten().map(|call| check_call(call, cx)).collect();
+        let sound: Vec<bool> = calls.iter().flatten().map(|call| self.call(call, cx)).collect();
+        let path = ["timeline", &self.index, "action", "http"];
+        target::check_headers(&http.headers, &[&path[..], &["headers"]].concat(), cx);
+        if let Some(undo) = &http.undo {
+            target::check_headers(&undo.headers, &[&path[..], &["undo", "headers"]].concat(), cx);
+        }
         let sound = sound.into_iter().all(|sound| sound);
         (self.limit(http.within.0, "http", cx) && sound).then(|| Deed::Http(Box::new(http.clone())))
+    }
+
+    fn call(&self, call: &Call, cx: &mut Context) -> bool {
+        match (TargetUrl::parse(&call.url.value), &self.raw.target.0) {
+            (Ok(url), Some(target)) => target::check_allowed(&url, call.url.place, &target.value, cx),
+            (Ok(_), None) => {}
+            (Err(message), _) => {
+                cx.error(call.url.place, message, "such as `url: http://127.0.0.1:9000/hook`");
+                return false;
+            }
+        }
+        let method = &call.method.value;
+        if method.is_empty() || method.len() > 32 || !method.chars().all(|c| c.is_ascii_uppercase()) {
+            cx.error(call.method.place, format!("`{method}` is no method"), "such as POST");
+            return false;
+        }
+        if call.expect.is_empty() {
+            cx.error(call.url.place, "no status is expected, and so no answer could be right", "leave `expect` out for 2xx");
+            return false;
+        }
+        true
     }
 
     fn limit(&self, within: Span, key: &str, cx: &mut Context) -> bool {
@@ -171,23 +213,6 @@ fn fits(before: &Policy, after: &Policy, afresh: bool, fleet: &str, place: Place
         );
         cx.error(place, message, "use `restart`, which takes them back first");
     }
-}
-
-fn check_call(call: &Call, cx: &mut Context) -> bool {
-    if let Err(message) = TargetUrl::parse(&call.url.value) {
-        cx.error(call.url.place, message, "such as `url: http://127.0.0.1:9000/hook`");
-        return false;
-    }
-    let method = &call.method.value;
-    if method.is_empty() || method.len() > 32 || !method.chars().all(|c| c.is_ascii_uppercase()) {
-        cx.error(call.method.place, format!("`{method}` is no method"), "such as POST");
-        return false;
-    }
-    if call.expect.is_empty() {
-        cx.error(call.url.place, "no status is expected, and so no answer could be right", "leave `expect` out for 2xx");
-        return false;
-    }
-    true
 }
 
 fn set_lane(set: &RawSetLane, fleet: &Fleet, name: &str, cx: &mut Context) -> Option<FleetAction> {
@@ -326,7 +351,25 @@ timeline:
             ("{ at: 1s, action: { exec: { command: [x], within: 1h } } }", "expected up to 5m"),
             ("{ at: 1s, action: { http: { url: 'ftp://x/' } } }", "such as `url: http://127.0.0.1:9000/hook`"),
             ("{ at: 1s, action: { http: { url: 'http://127.0.0.1/', method: get } } }", "`get` is no method"),
+            ("{ at: 1s, action: { exec: { command: [x, \"a\\0b\"] } } }", "11:46: error: no program can be given a NUL"),
+            ("{ at: 1s, action: { exec: { command: [x], undo: [\"\\0\"] } } }", "11:54: error: no program can be given a NUL"),
         ] {
+            let error = plan(step).err().unwrap_or_else(|| panic!("{step} was taken"));
+            assert!(error.contains(want), "{step}: {error}");
+        }
+    }
+
+    #[test]
+    fn headers_of_a_webhook_are_those_that_http_allows() {
+        let hook = "url: 'http://127.0.0.1/', headers:";
+        assert_eq!(actions(&format!("{{ at: 1s, action: {{ http: {{ {hook} {{ Idempotency-Key: a }} }} }} }}")).len(), 1);
+        for (headers, want) in [
+            ("{ 'a b': c }", "11:70: error: `a b` is not the name of a header"),
+            ("{ a: \"b\\nc\" }", "11:73: error: the value of `a` cannot be sent"),
+            ("{ a: 1 }, undo: { url: 'http://127.0.0.1/', headers: { a: 1, A: 2 } }", "there twice"),
+            ("{ Content-Length: 3 }", "11:70: error: the header `Content-Length` is set by stormwake"),
+        ] {
+            let step = &format!("{{ at: 1s, action: {{ http: {{ {hook} {headers} }} }} }}");
             let error = plan(step).err().unwrap_or_else(|| panic!("{step} was taken"));
             assert!(error.contains(want), "{step}: {error}");
         }

@@ -61,7 +61,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
     let timer_grain = timer_grain(&raw.timer_grain, &mut cx);
     let mut fleets = fleets::check(&raw, length, &mut cx);
     if let Some(target) = &raw.target.0 {
-        target::check(&target.value, &fleets, &mut cx);
+        target::check(&target.value, &fleets, actions::calls(&raw), &mut cx);
     }
     if let Some(network) = &raw.network.0 {
         network::check(network, &fleets, &mut cx);

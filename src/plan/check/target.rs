@@ -11,11 +11,11 @@ use crate::policy::hint::HintForm;
 use crate::service::config::{LimiterConfig, ServiceConfig};
 use crate::time::Span;
 
-/// Headers that stormwake sets itself, or that frame the message.
-const OURS: [&str; 7] = ["idempotency-key", "content-length", "transfer-encoding", "connection", "upgrade", "expect", "te"];
+/// Headers that frame the message.
+const FRAMING: [&str; 6] = ["content-length", "transfer-encoding", "connection", "upgrade", "expect", "te"];
 
-/// Checks the target.
-pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], cx: &mut Context) {
+/// Checks the target. `calls`: whether something beside the load is dialled, which `allow` is for as well.
+pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], calls: bool, cx: &mut Context) {
     if let Some(url) = &target.url {
         check_url(url, target, cx);
     }
@@ -23,7 +23,7 @@ pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], cx: &mut Context) {
     headers(&target.headers, &["target", "headers"], cx);
     routes(target, cx);
     success(target, fleets, cx);
-    allow(target, cx);
+    allow(target, calls, cx);
     if let Some(max) = target.max_attempts {
         let place = cx.at(&["target", "max_attempts"]);
         let offered: f64 =
@@ -45,21 +45,26 @@ pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], cx: &mut Context) {
     }
 }
 
-fn check_url(url: &At<TargetUrl>, target: &TargetConfig, cx: &mut Context) {
-    let host = &url.value.host;
+/// Warns of a host that is neither this machine by its spelling nor in `allow`.
+pub(super) fn check_allowed(url: &TargetUrl, place: Place, target: &TargetConfig, cx: &mut Context) {
+    let host = &url.host;
     let allowed = target.allow.iter().any(|pattern| allows(&pattern.value, host, host.parse().ok()));
-    if !url.value.is_loopback() && !allowed {
+    if !url.is_loopback() && !allowed {
         let message = format!("`{host}` is not in `allow`: the run will be refused, unless it resolves to loopback");
-        cx.warn(url.place, message, format!("add `allow: [{}]`, and run with `--approve`", url.value.host));
+        cx.warn(place, message, format!("add `allow: [{host}]`, and run with `--approve`"));
     }
+}
+
+fn check_url(url: &At<TargetUrl>, target: &TargetConfig, cx: &mut Context) {
+    check_allowed(&url.value, url.place, target, cx);
     if target.ca_file.is_some() && url.value.scheme == Scheme::Http {
         let place = cx.at(&["target", "ca_file"]);
         cx.warn(place, "`ca_file` does nothing for an http:// target", "remove it, or write https://");
     }
 }
 
-fn allow(target: &TargetConfig, cx: &mut Context) {
-    if target.service.is_some() && !target.allow.is_empty() {
+fn allow(target: &TargetConfig, calls: bool, cx: &mut Context) {
+    if target.service.is_some() && !target.allow.is_empty() && !calls {
         let place = cx.at(&["target", "allow"]);
         cx.warn(place, "`allow` does nothing for the built-in target: it is always local", "remove it");
     }
@@ -110,6 +115,22 @@ fn is_token(text: &str) -> bool {
 
 fn headers(table: &Table<HeaderValue>, path: &[&str], cx: &mut Context) {
     for entry in &table.0 {
+        let lower = entry.name.to_ascii_lowercase();
+        if lower == "idempotency-key" || lower.starts_with("x-stormwake-") {
+            ours(&entry.name, entry.place, cx);
+        }
+    }
+    check_headers(table, path, cx);
+}
+
+fn ours(name: &str, place: Place, cx: &mut Context) {
+    let shown: String = name.chars().take(80).collect();
+    cx.error(place, format!("the header `{shown}` is set by stormwake"), "remove it");
+}
+
+/// Checks the headers at a path of the plan by what HTTP allows, and where their values come from.
+pub(super) fn check_headers(table: &Table<HeaderValue>, path: &[&str], cx: &mut Context) {
+    for entry in &table.0 {
         header_name(&entry.name, entry.place, table, cx);
         let place = cx.at(&[path, &[&entry.name]].concat());
         match &entry.value {
@@ -129,12 +150,11 @@ fn headers(table: &Table<HeaderValue>, path: &[&str], cx: &mut Context) {
 }
 
 fn header_name(name: &str, place: Place, table: &Table<HeaderValue>, cx: &mut Context) {
-    let lower = name.to_ascii_lowercase();
     let shown: String = name.chars().take(80).collect();
     if !is_token(name) || name.len() > 256 {
         cx.error(place, format!("`{shown}` is not the name of a header"), "such as `content-type`");
-    } else if OURS.contains(&lower.as_str()) || lower.starts_with("x-stormwake-") {
-        cx.error(place, format!("the header `{shown}` is set by stormwake"), "remove it");
+    } else if FRAMING.contains(&name.to_ascii_lowercase().as_str()) {
+        ours(name, place, cx);
     } else if table.0.iter().take_while(|entry| entry.place != place).any(|entry| entry.name.eq_ignore_ascii_case(name)) {
         cx.error(place, format!("the header `{shown}` is there twice, in another spelling"), "keep one");
     }

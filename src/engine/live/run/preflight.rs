@@ -41,13 +41,17 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     let allowed = Allowed::new(plan.target.allow.iter().map(|host| host.value.clone()), setup.approve);
     // The resolver may hang: a thread of its own waits for it.
     let aiming = tokio::task::spawn_blocking({
-        let (plan, allowed, clock) = (plan.clone(), allowed.clone(), clock.clone());
-        move || aim(&plan, &allowed, &clock)
+        let (plan, clock) = (plan.clone(), clock.clone());
+        move || {
+            let aim = aim(&plan, &allowed, &clock)?;
+            let checks = Checks::prepare(&plan.stop_if, &allowed, plan.target.ca_file.as_deref())?;
+            let outside = Outside::prepare(&plan, &allowed, setup.approve)?;
+            Ok::<_, RunError>((aim, checks, outside))
+        }
     });
-    let aim = unless_interrupted(&mut signals, aiming).await?.map_err(|error| RunError::WarmUp(error.to_string()))??;
+    let aimed = unless_interrupted(&mut signals, aiming).await?.map_err(|error| RunError::WarmUp(error.to_string()))?;
+    let (aim, checks, outside) = aimed?;
     warnings.extend(aim.warning);
-    let checks = Checks::prepare(&plan.stop_if, &allowed, plan.target.ca_file.as_deref())?;
-    let outside = Outside::prepare(&plan, &allowed, setup.approve)?;
     let requests = Arc::new(Requests::new(&plan, &aim.authority, &aim.path)?);
     let (target, upstream) = match aim.upstream {
         Some(upstream) => (None, upstream),
