@@ -375,7 +375,10 @@ mod tests {
         assert_eq!(result.seeds.iter().map(|row| row.seed).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
         assert_eq!(result.seeds[2].figures["recovery_time"], None);
         assert_eq!(result.seeds[2].figures["amplification"], Some(3.02));
-        assert_eq!(result.waves, [WaveCount { verdict: WaveVerdict::Weak, runs: 2 }, WaveCount { verdict: WaveVerdict::None, runs: 3 }]);
+        assert_eq!(
+            result.waves,
+            [WaveCount { verdict: WaveVerdict::Weak, runs: 2 }, WaveCount { verdict: WaveVerdict::None, runs: 3 }]
+        );
         let [restart, page] = result.actions.as_slice() else { panic!("{:?}", result.actions) };
         assert_eq!((restart.runs, restart.left_out, restart.min, restart.max), (6, 0, Some(201.0), Some(206.0)));
         assert_eq!((page.runs, page.left_out, page.median), (6, 6, None));

@@ -537,12 +537,8 @@ mod tests {
         result.actions = vec![action; 20];
         let text = verdict(&result, &Style::default(), None);
         assert!(text.contains("15m hold: 1,200 clients  and 14 more\n"), "{text}");
-        result.waves = Some(super::super::result::WavesResult {
-            from_ms: 0,
-            score: None,
-            all: Default::default(),
-            fleets: Vec::new(),
-        });
+        result.waves =
+            Some(super::super::result::WavesResult { from_ms: 0, score: None, all: Default::default(), fleets: Vec::new() });
         assert!(verdict(&result, &Style::default(), None).contains("waves       unknown"));
     }
 

@@ -113,7 +113,9 @@ fn judged(runs: &[SeedRun], exit: u8, expect: Option<Class>, share: Option<f64>,
 
 fn six() -> Vec<SeedRun> {
     let runs = [(Some(8.2), 1.2), (Some(7.1), 1.19), (Some(NEVER), 3.02), (Some(9.0), 1.25), (None, 1.2), (Some(NEVER), 2.98)];
-    runs.into_iter().enumerate().map(|(index, (time, amplification))| run(index as u64 + 1, time, amplification))
+    runs.into_iter()
+        .enumerate()
+        .map(|(index, (time, amplification))| run(index as u64 + 1, time, amplification))
         .map(|run| SeedRun { actions: acted(run.seed), ..run })
         .collect()
 }
