@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 pub struct RunRecord {
     /// The names of the fleets, by number.
     pub fleets: Vec<String>,
+    /// By fleet number, whether it hands its operations to another fleet's queue: what it does is told of it alone, and of the whole
+    /// only the operations that no queue took in. Fleets beyond its end do not.
+    pub producers: Vec<bool>,
     /// By fleet number, the names of its destinations; none of a fleet that has none, or one without a name.
     pub destinations: Vec<Vec<String>>,
     /// How long a window is.
@@ -42,6 +45,13 @@ pub struct RunRecord {
     pub service: Option<ServiceCounts>,
     /// The connects from the proxy to the target; none where there were none, and in virtual time.
     pub connects: Option<Connects>,
+}
+
+impl RunRecord {
+    /// The histograms of the whole: those of fleets whose attempts go to the target.
+    pub fn summaries_of_all(&self) -> impl Iterator<Item = &Summary> {
+        self.summaries.iter().filter(|summary| !self.producers.get(summary.fleet).copied().unwrap_or(false))
+    }
 }
 
 /// One fixed slice of the run's series.

@@ -23,6 +23,8 @@ pub struct Series {
     open: VecDeque<(Window, usize)>,
     /// Windows beyond the most that are kept.
     beyond: u64,
+    /// By fleet, whether it hands its operations to another fleet's queue.
+    producers: Vec<bool>,
     /// What fleets did at the timeline's word and has not been told, shards together, in the order of fleets and actions.
     acted: BTreeMap<(u16, u16), Acted>,
 }
@@ -31,8 +33,15 @@ impl Series {
     /// A series of so many shards and fleets.
     pub fn new(shards: usize, fleets: usize, phases: &[Phase], window: Span) -> Self {
         let (done, open) = (Vec::new(), VecDeque::new());
-        let acted = BTreeMap::new();
-        Self { shards: shards.max(1), fleets, phases: phases.to_vec(), window, done, open, beyond: 0, acted }
+        let (acted, producers) = (BTreeMap::new(), vec![false; fleets]);
+        Self { shards: shards.max(1), fleets, phases: phases.to_vec(), window, done, open, beyond: 0, producers, acted }
+    }
+
+    /// Tells fleets apart that hand their operations to another's queue. Such an operation is the other's once it is taken in, and is
+    /// counted there; of the whole, only those count that never were.
+    #[must_use]
+    pub fn with_producers(self, producers: Vec<bool>) -> Self {
+        Self { producers, ..self }
     }
 
     /// Adds one window of one shard. A slice of a window that is complete already adds to nothing: a shard sends
@@ -59,7 +68,7 @@ impl Series {
             return None;
         }
         let (window, _) = self.open.pop_front()?;
-        self.done.push(totalled(window));
+        self.done.push(totalled(window, &self.producers));
         self.done.last()
     }
 
@@ -92,7 +101,7 @@ impl Series {
         while self.complete().is_some() {}
         let owed = self.open.len() as u64 + self.beyond;
         let open = std::mem::take(&mut self.open);
-        self.done.extend(open.into_iter().map(|(window, _)| totalled(window)));
+        self.done.extend(open.into_iter().map(|(window, _)| totalled(window, &self.producers)));
         self.add_rest(&totals);
         let mut summaries = merge_summaries(totals);
         self.sample_retry_shares(&mut summaries);
@@ -100,7 +109,8 @@ impl Series {
         if owed > 0 {
             limits_reached.push(LimitReached { limit: "windows".into(), count: owed });
         }
-        RunRecord { window: self.window, windows: self.done, phases: self.phases, summaries, limits_reached, ..rest }
+        let producers = self.producers;
+        RunRecord { window: self.window, windows: self.done, phases: self.phases, summaries, limits_reached, producers, ..rest }
     }
 
     /// What came after the last window belongs to it.
@@ -113,7 +123,7 @@ impl Series {
         for rest in totals.iter().map(|t| &t.rest) {
             last.fleets.iter_mut().zip(rest).for_each(|(sum, counts)| sum.add(counts));
         }
-        self.done.push(totalled(last));
+        self.done.push(totalled(last, &self.producers));
     }
 
     /// One sample for each window, by phase and fleet; a window without attempts has none.
@@ -136,10 +146,19 @@ impl Series {
 }
 
 /// Fills in what is over all fleets. The sketches of an only fleet are shared, not copied.
-fn totalled(mut window: Window) -> Window {
+fn totalled(mut window: Window, producers: &[bool]) -> Window {
     window.all = Counts::default();
-    window.fleets.iter().for_each(|counts| window.all.add(counts));
+    for (counts, produces) in window.fleets.iter().zip(producers.iter().copied().chain(std::iter::repeat(false))) {
+        if produces { window.all.add(&never_taken_in(counts)) } else { window.all.add(counts) }
+    }
     window
+}
+
+/// Of a producer's operations, those that no queue took in. What still waits to be is backlog.
+fn never_taken_in(counts: &Counts) -> Counts {
+    let Counts { failed, unresolved, refused, dropped, superseded, backlog, oldest_age, .. } = *counts;
+    let offered = failed + unresolved + refused + dropped + superseded;
+    Counts { offered, failed, unresolved, refused, dropped, superseded, backlog, oldest_age, ..Counts::default() }
 }
 
 /// The summaries of all shards, those of one phase and fleet merged, in order.
@@ -235,6 +254,11 @@ impl Counts {
         self.succeeded + self.failed + self.refused + self.dropped + self.superseded + self.dead_lettered
     }
 
+    /// Of them, those that success is a share of: one whose place a newer one took neither succeeded nor failed.
+    pub fn judged(&self) -> u64 {
+        self.ended() - self.superseded
+    }
+
     /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
         let attempts = self.attempts == 0 && self.by_outcome.is_empty();
@@ -253,6 +277,16 @@ mod tests {
             fleets: vec![Counts { offered, attempts: 10, retries, backlog: 1, ..Counts::default() }],
             acted: Vec::new(),
         }
+    }
+
+    #[test]
+    fn of_a_producer_the_whole_counts_what_no_queue_took_in() {
+        let mut series = Series::new(1, 2, &[], Span::from_secs(1)).with_producers(vec![false, true]);
+        let worker = Counts { offered: 8, attempts: 20, succeeded: 5, backlog: 3, ..Counts::default() };
+        let producer = Counts { offered: 10, attempts: 12, succeeded: 8, failed: 2, ..Counts::default() };
+        series.merge(Slice { index: 0, fleets: vec![worker, producer], acted: Vec::new() });
+        let all = &series.complete().unwrap().all;
+        assert_eq!((all.offered, all.attempts, all.succeeded, all.failed, all.backlog), (10, 20, 5, 2, 3));
     }
 
     fn series(shards: usize) -> Series {

@@ -15,7 +15,7 @@ pub fn figure(figure: Figure, windows: &[Window], fleet: Option<usize>, window: 
         return None;
     }
     match figure {
-        Figure::Success => share(stretch.sum(|c| c.succeeded), stretch.sum(Counts::ended)),
+        Figure::Success => share(stretch.sum(|c| c.succeeded), stretch.sum(Counts::judged)),
         Figure::Errors => share(stretch.sum(failed_attempts), stretch.sum(ended_attempts)),
         Figure::RetryShare => share(stretch.sum(|c| c.retries), stretch.sum(|c| c.attempts)),
         Figure::Amplification => share(stretch.sum(|c| c.attempts), stretch.sum(|c| c.first_attempts)),
@@ -58,7 +58,7 @@ pub fn mean_level(figure: Figure, windows: &[Window], fleet: Option<usize>) -> O
 pub fn samples(figure: Figure, windows: &[Window], fleet: Option<usize>) -> u64 {
     let stretch = Stretch { windows, fleet, window: Span::ZERO };
     match figure {
-        Figure::Success => stretch.sum(Counts::ended),
+        Figure::Success => stretch.sum(Counts::judged),
         Figure::Errors => stretch.sum(ended_attempts),
         Figure::RetryShare | Figure::LaunderedRetries => stretch.sum(|c| c.attempts),
         Figure::Amplification => stretch.sum(|c| c.first_attempts),

@@ -151,6 +151,11 @@ impl Plan {
         bounded
     }
 
+    /// By fleet, whether it hands its operations to another's queue.
+    pub fn producers(&self) -> Vec<bool> {
+        self.fleets.iter().map(|fleet| fleet.into.is_some()).collect()
+    }
+
     /// The fleets whose attempts go to the target.
     pub fn senders(&self) -> impl Iterator<Item = &Fleet> {
         self.fleets.iter().filter(|fleet| fleet.into.is_none())

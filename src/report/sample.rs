@@ -140,6 +140,7 @@ fn record_of(seconds: u64, at_second: fn(u64) -> Second) -> RunRecord {
         phase("after blackhole", 25, 60, &[]),
     ];
     RunRecord {
+        producers: Vec::new(),
         fleets: vec!["devices".into()],
         destinations: vec![Vec::new()],
         window: Span::from_secs(1),

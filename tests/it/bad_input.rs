@@ -66,7 +66,6 @@ const PLANS: &[Case] = &[
     case("too many clients", "clients: 4", "clients: 99999999999", &[":8:"]),
     case("clients as text", "clients: 4", "clients: four", &[":8:", "whole number", "four"]),
     case("no attempts", "attempts: 2", "attempts: 0", &[":6:", "attempts"]),
-    case("unlimited without end", "attempts: 2", "attempts: unlimited", &["unlimited", "deadline"]),
     case("zero timeout", "timeout: 200ms", "timeout: 0", &["timeout"]),
     case("list for map", "target:\n  url: 'http://127.0.0.1:1/'", "target:\n  - url", &["map", "list"]),
     case("map for list", "timeline:\n  - { at", "timeline:\n  { at", &["list"]),

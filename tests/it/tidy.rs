@@ -325,7 +325,7 @@ fn the_retry_loop_exists_once() {
     let users: Vec<String> = files_with("crate::operation").into_iter().filter(|path| !path.starts_with("src/fleet/")).collect();
     complain("files that run operations beside the fleet's machine", users);
     assert_eq!(files_with("fn follows("), ["src/operation.rs"], "what follows a failure is decided once");
-    assert_eq!(files_with(".retries(outcome)"), ["src/operation.rs"], "what is retried is asked once");
+    assert_eq!(files_with("policy.retries("), ["src/operation.rs"], "what is retried is asked once");
 }
 
 #[test]

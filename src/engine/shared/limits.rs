@@ -6,7 +6,7 @@ use crate::metrics::{LimitReached, RunRecord};
 pub fn limits_reached(record: &RunRecord, others: impl IntoIterator<Item = (&'static str, u64)>) -> Vec<LimitReached> {
     let service = record.service.unwrap_or_default();
     let here = [
-        ("outbox", record.windows.iter().map(|window| window.all.refused).sum()),
+        ("outbox or queue", record.windows.iter().map(|window| window.all.refused).sum()),
         ("built-in target's accepts", service.accept_errors),
         ("built-in target's requests in service", service.bound_reached),
     ];
@@ -27,7 +27,7 @@ mod tests {
         let named = limits_reached(&record, [("ephemeral ports", 5), ("guard", 6), ("request head", 0)]);
         let named: Vec<_> = named.iter().map(|reached| (reached.limit.as_str(), reached.count)).collect();
         let target = ["built-in target's accepts", "built-in target's requests in service"];
-        assert_eq!(named, [("outbox", 2), (target[0], 3), (target[1], 4), ("ephemeral ports", 5), ("guard", 6)]);
+        assert_eq!(named, [("outbox or queue", 2), (target[0], 3), (target[1], 4), ("ephemeral ports", 5), ("guard", 6)]);
         assert!(limits_reached(&RunRecord::default(), []).is_empty());
     }
 }

@@ -132,7 +132,7 @@ impl Devices {
         let Some(flight) = flight else { return };
         let (at, outcome) = entry.operation.ending(flight.sent, now, said, &terms);
         let is_timeout = outcome == AttemptOutcome::Timeout;
-        let retried = outcome != AttemptOutcome::Success && terms.policy.retries(outcome);
+        let retried = terms.retries(outcome);
         self.land(slot, flight, at, outcome, out);
         let others = self.hedges.as_ref().and_then(|hedges| hedges.flights.get(&slot));
         if retried && others.is_some_and(|flights| !flights.out.is_empty()) {

@@ -145,9 +145,9 @@ pub(in crate::report) fn finding(finding: &Finding) -> FindingResult {
 
 fn totals(record: &RunRecord) -> Totals {
     let sum = Sum::of(record.windows.iter().map(|window| &window.all));
-    let amplification = ratio(sum.attempts, first_attempts(record.summaries.iter()));
+    let amplification = ratio(sum.attempts, first_attempts(record.summaries_of_all()));
     let retry_share = ratio(sum.retries, sum.attempts);
-    let over = sum.succeeded + sum.failed + sum.refused + sum.dropped + sum.superseded + sum.dead_lettered;
+    let over = sum.succeeded + sum.failed + sum.refused + sum.dropped + sum.dead_lettered;
     let ended: u64 = sum.by_outcome.values().sum();
     let good: u64 = ["success", "cancelled"].iter().filter_map(|name| sum.by_outcome.get(*name)).sum();
     let peak = record.windows.iter().map(|window| window.all.attempts).max();
@@ -174,9 +174,9 @@ fn totals(record: &RunRecord) -> Totals {
         errors: ratio(ended - good, ended).and_then(fine),
         peak_attempts: peak.and_then(|peak| rate(peak, record.window)),
         backlog: record.windows.last().map(|window| window.all.backlog),
-        latency: latency(record.summaries.iter().map(|summary| &summary.succeeded)),
+        latency: latency(record.summaries_of_all().map(|summary| &summary.succeeded)),
         retry_share_histogram: shares(record.windows.iter().filter_map(|window| basis_points(&window.all))),
-        attempts_per_operation: attempts_per_operation(record.summaries.iter()),
+        attempts_per_operation: attempts_per_operation(record.summaries_of_all()),
     }
 }
 
@@ -196,6 +196,11 @@ fn fleet_result(record: &RunRecord, fleet: usize) -> FleetResult {
         retries: sum.retries,
         succeeded: sum.succeeded,
         failed: sum.failed,
+        unresolved: sum.unresolved,
+        refused: sum.refused,
+        dropped: sum.dropped,
+        superseded: sum.superseded,
+        dead_lettered: sum.dead_lettered,
         amplification: ratio(sum.attempts, first_attempts(summaries())).and_then(fine),
         retry_share: ratio(sum.retries, sum.attempts).and_then(fine),
         latency: latency(summaries().map(|summary| &summary.succeeded)),
@@ -211,7 +216,7 @@ fn phases(record: &RunRecord) -> Vec<PhaseResult> {
 fn phase_result(record: &RunRecord, index: usize) -> PhaseResult {
     let phase = &record.phases[index];
     let windows = || record.windows.iter().filter(|window| phase.from <= window.start && window.start < phase.to);
-    let summaries = || record.summaries.iter().filter(move |summary| summary.phase == index);
+    let summaries = || record.summaries_of_all().filter(move |summary| summary.phase == index);
     let sum = Sum::of(windows().map(|window| &window.all));
     let time = windows().map(|window| window_length(record, window)).sum::<Span>();
     PhaseResult {
@@ -242,7 +247,7 @@ fn stretches(record: &RunRecord) -> Vec<Stretch> {
         .filter_map(|(name, range)| {
             let phases = record.phases.get(range.clone())?;
             let (from, to) = (phases.first()?.from, phases.last()?.to.min(record.ended));
-            let histograms = record.summaries.iter().filter(|s| range.contains(&s.phase)).map(|s| &s.succeeded);
+            let histograms = record.summaries_of_all().filter(|s| range.contains(&s.phase)).map(|s| &s.succeeded);
             let latency = latency(histograms);
             (from < to).then(|| Stretch { name: name.into(), from_ms: from.as_millis(), to_ms: to.as_millis(), latency })
         })

@@ -76,7 +76,7 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     let shared_clock: Arc<dyn Clock> = clock.clone();
     let checks = Checks::start(checks, &shared_clock);
     let outside = Outside::new(outside, shared_clock);
-    let series = Series::new(shards.len(), plan.fleets.len(), &phases, WINDOW);
+    let series = Series::new(shards.len(), plan.fleets.len(), &phases, WINDOW).with_producers(plan.producers());
     Coordinator::new(Parts {
         plan,
         clock,

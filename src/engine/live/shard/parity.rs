@@ -59,7 +59,7 @@ fn driven(plan: &Plan, end: Timestamp) -> Made {
     control.send(Control::StopAt(end)).expect("the driver listens");
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(Driver::new(plan, machines, clock, seams, messages).run(&mut commands)).expect("virtual timers never fail");
-    let mut series = Series::new(1, plan.fleets.len(), &phases, WINDOW);
+    let mut series = Series::new(1, plan.fleets.len(), &phases, WINDOW).with_producers(plan.producers());
     let (mut finished, mut ceiling_holds) = (Vec::new(), 0);
     while let Ok(message) = heard.try_recv() {
         match message {
