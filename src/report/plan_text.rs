@@ -340,6 +340,7 @@ fn worst(out: &mut String, worst: &WorstLoad, width: usize) {
     out.push_str("Worst case, every attempt failing\n");
     for load in &worst.fleets {
         let attempts = match load.attempts {
+            WorstAttempts::AtMost(1.0) => "1 attempt each".into(),
             WorstAttempts::AtMost(attempts) => format!("{} attempts each", number(attempts)),
             WorstAttempts::Unbounded => "attempts without limit".into(),
         };
