@@ -78,7 +78,7 @@ record! {
     pub struct Exec {
         /// A program and its arguments; no shell. Needs `--approve`.
         command: Vec<String>,
-        /// How long it may take; it is killed then, with all that it has started, and has failed. The undo has as long.
+        /// How long it may take; its process group is killed then, and it has failed. The undo has as long.
         within: RealTime = USUAL_LIMIT,
         /// A command that undoes it: run at every end of the run, however it comes, once the command was started.
         undo: Vec<String> = Vec::new(),

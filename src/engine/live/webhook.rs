@@ -6,7 +6,7 @@ use super::transport::{HeaderError, Io, headers_of};
 use crate::plan::{Call, Scheme, StatusSet, TargetUrl};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use hyper::header::{HOST, HeaderMap};
+use hyper::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderValue};
 use hyper::{Method, Request};
 use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -94,12 +94,15 @@ impl Webhook {
     async fn exchange<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, stream: S) -> Result<String, String> {
         let handshake = hyper::client::conn::http1::handshake(Io(stream)).await;
         let (mut sender, connection) = handshake.map_err(|error| error.to_string())?;
-        let mut request = Request::builder().method(self.method.clone()).uri(&self.to.path);
+        let mut request = Request::builder().method(self.method.clone()).uri(&self.to.path).header(HOST, self.to.authority());
         if let Some(headers) = request.headers_mut() {
             headers.extend(self.headers.clone());
+            // RFC 9110, 8.6: a method that is meant to carry a body says so where there is none.
+            if self.body.is_empty() && [Method::POST, Method::PUT, Method::PATCH].contains(&self.method) {
+                headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+            }
         }
-        let request = request.header(HOST, self.to.authority()).body(Full::new(self.body.clone()));
-        let request = request.map_err(|error| error.to_string())?;
+        let request = request.body(Full::new(self.body.clone())).map_err(|error| error.to_string())?;
         let mut moving = JoinSet::new();
         moving.spawn(connection);
         let response = sender.send_request(request).await.map_err(|error| error.to_string())?;
@@ -122,4 +125,56 @@ async fn start_of(mut body: hyper::body::Incoming) -> String {
         }
     }
     String::from_utf8_lossy(&kept).trim().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{At, Entry, Place, Table};
+    use crate::plan::HeaderValue;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    /// What is on the wire for a call without a body.
+    async fn head(method: &str, headers: Vec<Entry<HeaderValue>>) -> String {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = |value: String| At { value, place: Place::default() };
+        let call = Call {
+            url: at(format!("http://{}/hook", listener.local_addr().unwrap())),
+            method: at(method.to_string()),
+            headers: Table(headers),
+            body: String::new(),
+            expect: vec![StatusSet::Class(2)],
+        };
+        let webhook = Webhook::new(&call, &Allowed::default(), None).unwrap();
+        let heard = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let (mut head, mut part) = (Vec::new(), [0; 1024]);
+            while !head.ends_with(b"\r\n\r\n") {
+                let n = stream.read(&mut part).await.unwrap();
+                head.extend_from_slice(&part[..n]);
+            }
+            stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+            String::from_utf8(head).unwrap().to_ascii_lowercase()
+        };
+        let (sent, head) = tokio::join!(webhook.send(), heard);
+        assert!(sent.is_ok(), "{sent:?}");
+        head
+    }
+
+    #[tokio::test]
+    async fn a_call_without_a_body_says_so_where_its_method_could_have_one() {
+        for (method, says) in [("POST", true), ("PUT", true), ("GET", false), ("DELETE", false)] {
+            let head = head(method, Vec::new()).await;
+            assert_eq!(head.contains("\r\ncontent-length: 0\r\n"), says, "{head}");
+            assert!(!head.contains("transfer-encoding"), "{head}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_host_of_the_plan_takes_the_place_of_ours() {
+        let host = Entry { name: "Host".into(), place: Place::default(), value: HeaderValue::Plain("hook.example".into()) };
+        let head = head("POST", vec![host]).await;
+        assert_eq!(head.matches("\r\nhost: ").count(), 1, "{head}");
+        assert!(head.contains("\r\nhost: hook.example\r\n"), "{head}");
+    }
 }
