@@ -256,6 +256,6 @@ fn a_command_is_run_only_with_approval_and_never_simulated() {
     assert_eq!(said.code, Some(5), "{said:#?}");
     assert!(said.err.contains("`touch mark`") && said.err.contains("--approve"), "{said:#?}");
     let said = stormwake(&folder, &["simulate", "long.yaml", "--seed", "1"]);
-    assert!(said.out.contains("stop left out"), "{said:#?}");
+    assert!(said.out.contains("stop: left out"), "{said:#?}");
     assert!(!folder.path().join("mark").exists(), "nothing was run");
 }
