@@ -25,7 +25,7 @@ pub fn on_grid(at: Timestamp, grain: Span) -> Timestamp {
 
 /// The least wait after a try that was refused locally: it took no time, and a client that tries again at once would
 /// do so without end.
-const LEAST_AFTER_REFUSAL: Span = Span::from_millis(1);
+pub const LEAST_AFTER_REFUSAL: Span = Span::from_millis(1);
 
 /// Marks, in [`Operation::grant`], a retry that is paid for and not sent yet.
 const UNSENT: u16 = 1 << 15;
@@ -39,6 +39,9 @@ pub struct Terms<'a> {
     pub budget: Option<&'a Budget>,
     /// What moments are rounded up to.
     pub grain: Span,
+    /// The least wait before a retry: more than nothing where attempts take no time, or one that fails and is retried at once would
+    /// be so without end.
+    pub least_wait: Span,
     /// Names the operation to the draws; its attempt is filled in here.
     pub key: Key,
 }
@@ -312,7 +315,8 @@ impl Operation {
             NoWait::Stopped => End::Stopped,
         })?;
         self.previous = wait.backoff;
-        let total = if outcome == AttemptOutcome::Refused { wait.total.max(LEAST_AFTER_REFUSAL) } else { wait.total };
+        let least = if outcome == AttemptOutcome::Refused { LEAST_AFTER_REFUSAL } else { terms.least_wait };
+        let total = wait.total.max(least);
         let until = if total.is_zero() { now } else { on_grid(now + total, terms.grain) };
         if until >= deadline {
             return Err(End::Deadline);
@@ -401,7 +405,7 @@ mod tests {
     }
 
     fn terms(policy: &Policy) -> Terms<'_> {
-        Terms { policy, budget: None, grain: GRAIN, key: Key::default() }
+        Terms { policy, budget: None, grain: GRAIN, least_wait: Span::ZERO, key: Key::default() }
     }
 
     fn at(millis: u64) -> Timestamp {

@@ -133,7 +133,7 @@ struct Model<'a> {
 
 /// Lets `clients` contend until each has written. All start at once.
 pub fn run(policy: &Policy, clients: u32, seed: u64) -> Outcome {
-    let terms = Terms { policy, budget: None, grain: Span(1), key: Key { seed, ..Key::default() } };
+    let terms = Terms { policy, budget: None, grain: Span(1), least_wait: Span::ZERO, key: Key { seed, ..Key::default() } };
     let client = |_| Client { operation: Operation::new(Timestamp::ZERO), hops: terms.key.stream(Purpose::Network) };
     let clients: Vec<Client> = (0..clients).map(client).collect();
     let mut model = Model { terms, clients, version: 0, calls: 0, pending: BucketQueue::default() };

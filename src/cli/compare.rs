@@ -42,7 +42,7 @@ pub struct Args {
     /// How often each policy is run, each time with another seed. It takes 6 to show a difference with 95%.
     #[arg(long, value_name = "N", default_value_t = REPEATS, requires = "live", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: u32,
-    /// Dial hosts beyond this machine, where the plan's `allow` names them.
+    /// Dial hosts beyond this machine, where the plan's `allow` names them, and run the commands of its `exec` actions on this one.
     #[arg(long, requires = "live")]
     approve: bool,
     /// How many threads carry the load; as many as cores where nothing is said.

@@ -15,7 +15,7 @@ pub struct Args {
     /// The seed of every random choice, instead of the plan's.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Dial hosts beyond this machine, where the plan's `allow` names them.
+    /// Dial hosts beyond this machine, where the plan's `allow` names them, and run the commands of its `exec` actions on this one.
     #[arg(long)]
     approve: bool,
     /// How many threads carry the load; as many as cores where nothing is said.

@@ -28,6 +28,8 @@ pub struct Setup {
     pub clients: Range<u32>,
     /// What moments are rounded up to.
     pub grain: Span,
+    /// The least wait before a retry: more than nothing where its attempts take no time.
+    pub least_wait: Span,
     /// Nothing is offered at or after this.
     pub end: Timestamp,
     /// How often each route is taken, against the others; empty for one route.

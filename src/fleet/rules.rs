@@ -37,6 +37,7 @@ pub(super) struct Rules {
     /// What becomes of one more.
     pub(super) when_full: WhenFull,
     grain: Span,
+    least_wait: Span,
     end: Timestamp,
     routes: Routes,
     link: Option<Link>,
@@ -47,7 +48,7 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn new(setup: Setup) -> Self {
-        let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared, workers: _, actions: _ } = setup;
+        let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared, least_wait, .. } = setup;
         let (shared_budget, budgets) = budgets_of(&policy, shared.budget, clients.len());
         Self {
             seed,
@@ -62,6 +63,7 @@ impl Rules {
             outbox: config.outbox,
             when_full: config.when_full,
             grain,
+            least_wait,
             end,
             routes: Routes::new(&route_weights),
             kinds: Kinds::new(&config.operations),
@@ -121,7 +123,7 @@ impl Rules {
     /// What an operation is run by.
     pub(super) fn terms(&self, client: u32, number: u64) -> Terms<'_> {
         let budget = self.shared_budget.as_deref().or_else(|| self.budgets.get(client as usize));
-        Terms { policy: &self.policy, budget, grain: self.grain, key: self.key(client, number, 0) }
+        Terms { policy: &self.policy, budget, grain: self.grain, least_wait: self.least_wait, key: self.key(client, number, 0) }
     }
 
     /// The intended start of a client's operation, given that of the one before and when that one ended;

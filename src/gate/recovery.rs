@@ -282,17 +282,19 @@ impl Case<'_> {
         let backlog = match (end.trend, end.drain) {
             (Some(trend), Some(drain)) => {
                 let whole = Span::from_secs(drain.as_secs_f64().round() as u64);
-                format!("the backlog of {:.0} falls by {:.1}/s and would be gone in {whole}", trend.end.max(0.0), -trend.slope)
+                format!("; the backlog of {:.0} falls by {:.1}/s and would be gone in {whole}", trend.end.max(0.0), -trend.slope)
             }
-            (Some(trend), None) => format!("the backlog of {:.0} does not fall", trend.end.max(0.0)),
-            (None, _) => "the stretch is too short to say where the backlog goes".to_string(),
+            // Where nothing waits there is nothing that could fall.
+            (Some(trend), None) if trend.end < 0.5 => String::new(),
+            (Some(trend), None) => format!("; the backlog of {:.0} does not fall", trend.end),
+            (None, _) => "; the stretch is too short to say where the backlog goes".to_string(),
         };
         let lost = if relapses > 0 { "healthy for a while, then lost; " } else { "" };
         let more = match class {
             Class::Degraded if end.ratio < 0.5 && end.drain.is_none() => "; more is offered than the baseline carried",
             _ => "",
         };
-        format!("{lost}{goodput}; {backlog}{more}; {}", self.broken(end.windows))
+        format!("{lost}{goodput}{backlog}{more}; {}", self.broken(end.windows))
     }
 
     /// The clauses that do not hold, in words.
@@ -461,6 +463,7 @@ mod tests {
             ("just under half", at_half(0.49), config(), Stuck, ""),
             ("half", at_half(0.5), config(), Degraded, "50%"),
             ("at 80%", outage().with(40, |w| w.goodput(0.8)), config(), Degraded, "errors 20%"),
+            ("nothing waits", outage().with(40, |w| w.goodput(0.8).backlog(0.0)), config(), Degraded, "/s offered); broken"),
             ("slow only", outage().with(40, |w| w.latency(400.0)), config(), Degraded, "p99"),
             ("a rising backlog", outage().drain(40, 100.0, 9000.0, |w| w.goodput(0.4)), config(), Stuck, "does not fall"),
             ("more is offered now", outage().with(40, |w| w.offered(1.2).goodput(0.3)), config(), Degraded, "more is offered"),

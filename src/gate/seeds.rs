@@ -9,7 +9,7 @@ use super::findings::{Finding, Status, needed};
 use super::many::SeedShare;
 use super::recovery::{Recovery, whole_windows};
 use super::verdict::{Outcome, Verdict};
-use crate::metrics::{Figure, RunRecord, figure, samples};
+use crate::metrics::{ActionRecord, Figure, RunRecord, WaveClass, figure, samples};
 
 /// What is kept of one run among many.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +30,10 @@ pub struct SeedRun {
     pub doubtful: bool,
     /// Its figures, in the order of their table; see [`SeedRun::figure`].
     pub figures: Vec<Option<f64>>,
+    /// Whether what arrived came in waves; none where there was too little to see.
+    pub waves: Option<WaveClass>,
+    /// What the timeline did beside harm.
+    pub actions: Vec<ActionRecord>,
 }
 
 impl SeedRun {
@@ -57,6 +61,8 @@ impl SeedRun {
             reasons: verdict.reasons.clone(),
             gates: verdict.findings.iter().map(|finding| finding.status).collect(),
             figures: Figure::ALL.iter().map(value).collect(),
+            waves: record.waves.as_ref().and_then(|waves| waves.all.arrived).map(|wave| wave.class).filter(|_| !silent),
+            actions: record.actions.clone(),
         }
     }
 
@@ -210,6 +216,8 @@ pub(super) mod tests {
             gates: Vec::new(),
             doubtful: false,
             figures: Figure::ALL.iter().map(value).collect(),
+            waves: None,
+            actions: Vec::new(),
         }
     }
 

@@ -10,7 +10,7 @@ use super::config::{Class, During, Expect, GateConfig, RecoveryConfig, SteadySta
 use super::findings::{Evidence, Finding, Status, find};
 use super::recovery::{Recovery, assess, fault_of};
 use super::trust::distrust;
-use crate::metrics::{RunRecord, StopReason};
+use crate::metrics::{ActionRecord, RunRecord, StopReason};
 use crate::time::{Span, Timestamp};
 
 /// The least number of operations of a baseline where the plan has no `recovery`.
@@ -162,14 +162,25 @@ fn class_reason(judgement: &Judgement, recovery: Option<&Recovery>) -> Option<(S
 
 /// Why the run was not carried to its end, the gravest first.
 fn aborted(record: &RunRecord) -> Vec<String> {
-    let cleanup = (!record.cleanup_confirmed).then(|| "it could not be confirmed that every fault was removed".to_string());
+    let cleanup = (!record.cleanup_confirmed).then(|| unconfirmed(record));
     let stopped = record.stopped.as_ref().map(|stopped| match stopped {
         StopReason::StopCondition(seen) => format!("stopped by a stop condition: {seen}"),
         StopReason::Signal(2) => format!("interrupted at {} of {}", shown(record.ended), record.length),
-        StopReason::Signal(signal) => format!("stopped by signal {signal} at {} of {}", shown(record.ended), record.length),
+        StopReason::Signal(_) => format!("stopped by {stopped} at {} of {}", shown(record.ended), record.length),
         StopReason::Internal(what) => format!("broken off: {what}"),
     });
     cleanup.into_iter().chain(stopped).collect()
+}
+
+/// What may still be in force.
+fn unconfirmed(record: &RunRecord) -> String {
+    let undone = |action: &&ActionRecord| action.undone == Some(false);
+    let names: Vec<String> =
+        record.actions.iter().filter(undone).map(|action| format!("`{}` ({})", action.name, action.kind)).collect();
+    match names.is_empty() {
+        true => "it could not be confirmed that every fault was removed".to_string(),
+        false => format!("the undo of {} failed: what it did may still be in force, undo it by hand", names.join(", ")),
+    }
 }
 
 /// What keeps the run from passing, whatever its class and gates.
@@ -214,7 +225,7 @@ mod tests {
     use super::super::scenario::{Scenario, condition};
     use super::*;
     use crate::config::Place;
-    use crate::metrics::{Figure, LimitReached, ServiceCounts, Sketch};
+    use crate::metrics::{ActionOutcome, Figure, LimitReached, ServiceCounts, Sketch};
     use Outcome::{Aborted, Fail, Inconclusive, Pass};
 
     fn gate(name: Figure, text: &str, during: During) -> GateConfig {
@@ -357,10 +368,23 @@ mod tests {
         let stopped = |record, reason: StopReason| but(record, |r| r.stopped = Some(reason.clone()));
         let condition = || StopReason::StopCondition("attempts > 3500/s for 10s".into());
         let dirty = |record| but(record, |r| r.cleanup_confirmed = false);
+        let undo = |name: &str, undone| ActionRecord {
+            name: name.into(),
+            kind: "exec",
+            fleet: None,
+            at: Timestamp::ZERO,
+            outcome: ActionOutcome::Done,
+            affected: None,
+            detail: String::new(),
+            undone: Some(undone),
+        };
+        let left = but(dirty(well()), |r| r.actions = vec![undo("hold", true), undo("cut", false)]);
         for (name, record, reason) in [
+            ("an undo failed", left, "the undo of `cut` (exec) failed"),
             ("a stop condition", stopped(well(), condition()), "stop condition: attempts"),
             ("a signal", stopped(stuck(), StopReason::Signal(2)), "interrupted at 1m20s of 1m20s"),
-            ("another signal", stopped(stuck(), StopReason::Signal(15)), "signal 15"),
+            ("another signal", stopped(stuck(), StopReason::Signal(15)), "stopped by SIGTERM at"),
+            ("a hangup", stopped(stuck(), StopReason::Signal(1)), "stopped by SIGHUP at"),
             ("the target died", stopped(well(), StopReason::Internal("the target died".into())), "the target died"),
             ("cleanup unconfirmed", dirty(well()), "could not be confirmed"),
             ("cleanup unconfirmed comes first", dirty(stopped(stuck(), condition())), "could not be confirmed"),

@@ -213,7 +213,7 @@ pub struct LimitReached {
 pub enum StopReason {
     /// A stop condition of the plan, and what it saw.
     StopCondition(String),
-    /// The user's signal: 2 for SIGINT, 15 for SIGTERM.
+    /// The user's signal: 1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM.
     Signal(i32),
     /// Something of ours broke: the built-in target died, a shard ended.
     Internal(String),
@@ -223,6 +223,9 @@ impl std::fmt::Display for StopReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::StopCondition(what) => write!(f, "stop condition: {what}"),
+            Self::Signal(1) => f.write_str("SIGHUP"),
+            Self::Signal(2) => f.write_str("SIGINT"),
+            Self::Signal(15) => f.write_str("SIGTERM"),
             Self::Signal(number) => write!(f, "signal {number}"),
             Self::Internal(what) => f.write_str(what),
         }

@@ -135,7 +135,10 @@ pub struct Factor(pub f64);
 
 impl Read for Factor {
     fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
-        read_text(node, problems, |text| parse_percent(text).map(Self))
+        read_text(node, problems, |text| match text.parse::<f64>() {
+            Ok(n) if n.is_finite() && n >= 0.0 => Err(format!("a factor is a percentage: write `{}%`", n * 100.0)),
+            _ => parse_percent(text).map(Self),
+        })
     }
     fn shape() -> Shape {
         Shape::Text { what: "a percentage", pattern: r"^[0-9]+(\.[0-9]+)?%$", examples: &["50%", "150%"] }

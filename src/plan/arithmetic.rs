@@ -5,9 +5,10 @@ mod rules;
 
 pub use rules::{Rule, rules};
 
-use super::{Fleet, Plan};
-use crate::fleet::FleetConfig;
-use crate::fleet::workers::config::OnGiveUp;
+use super::{Deed, Fleet, Plan};
+use crate::fleet::workers::WorkerCount;
+use crate::fleet::workers::config::{LIVE_UNLIMITED, OnGiveUp};
+use crate::fleet::{FleetAction, FleetConfig};
 use crate::load::Load;
 use crate::policy::backoff::WaitInput;
 use crate::policy::{Attempts, Policy};
@@ -56,6 +57,15 @@ impl Offered {
         }
     }
 
+    /// So many times that.
+    fn times(self, factor: f64) -> Self {
+        match self {
+            Self::Rate(rate) => Self::Rate(rate * factor),
+            Self::Spike { rate, peak, lasting } => Self::Spike { rate: rate * factor, peak: peak * factor, lasting },
+            Self::Burst(_) | Self::Closed { .. } => self,
+        }
+    }
+
     /// Whether operations come whatever the target does, and go on coming.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Rate(_) | Self::Spike { .. })
@@ -82,7 +92,11 @@ pub fn offered_by(load: &Load, clients: u32) -> Offered {
         }
         Load::Closed(closed) => Offered::Closed { clients, think: closed.think.as_secs_f64() },
         Load::Trigger(trigger) => once(clients, trigger.spread),
-        Load::OnReconnect(reconnect) => once(clients, reconnect.config.spread),
+        Load::OnReconnect(reconnect) => {
+            let turns = reconnect.returns.as_ref().and_then(|returns| returns.turns.as_ref());
+            let cut_off = turns.map_or(clients, |turns| turns.iter().map(|turns| turns.len() as f64).sum());
+            once(cut_off, reconnect.config.spread)
+        }
         Load::DayCurve(curve) => Offered::Rate(curve.peak().get()),
         Load::Schedule(schedule) => {
             let lasting = schedule.spread.as_secs_f64().max(1.0);
@@ -169,10 +183,62 @@ pub fn worst_attempts(policy: &Policy) -> WorstAttempts {
     }
 }
 
-/// How many attempts an operation of a fleet may take at worst, over all its passes.
-pub fn worst_attempts_of(fleet: &Fleet) -> WorstAttempts {
-    let requeues = fleet.workers.as_ref().is_some_and(|workers| workers.queue.on_give_up == OnGiveUp::Requeue);
-    if requeues { WorstAttempts::Unbounded } else { worst_attempts(&fleet.policy) }
+/// The policies that a fleet has in the course of a plan: its own, and those that actions bring.
+pub fn policies_of<'a>(fleet: &'a Fleet, plan: &'a Plan) -> impl Iterator<Item = &'a Policy> {
+    let brought = actions_on(fleet, plan).filter_map(|action| match action {
+        FleetAction::SetPolicy { policy } | FleetAction::Restart { policy: Some(policy), .. } => Some(&**policy),
+        _ => None,
+    });
+    std::iter::once(&fleet.policy).chain(brought)
+}
+
+/// What the timeline does to a fleet.
+fn actions_on<'a>(fleet: &'a Fleet, plan: &'a Plan) -> impl Iterator<Item = &'a FleetAction> {
+    let number = plan.fleets.iter().position(|known| known.name == fleet.name);
+    plan.actions.iter().filter_map(move |action| match &action.what {
+        Deed::Fleet { fleet, action } if Some(usize::from(*fleet)) == number => Some(action),
+        _ => None,
+    })
+}
+
+/// What a fleet offers at worst: at the highest rate that an action sets, of its own or of the producers that fill its queue.
+pub fn most_offered(fleet: &Fleet, plan: &Plan) -> Offered {
+    let highest = |fleet: &Fleet| {
+        let set = actions_on(fleet, plan).map(|action| match action {
+            FleetAction::SetArrivals { factor } => *factor,
+            _ => 1.0,
+        });
+        set.fold(1.0, f64::max)
+    };
+    let number = plan.fleets.iter().position(|known| known.name == fleet.name);
+    let fills = |producer: &&Fleet| producer.into.is_some_and(|into| Some(usize::from(into.fleet)) == number);
+    let (mut brought, mut at_most) = (0.0, 0.0);
+    for producer in plan.fleets.iter().filter(fills) {
+        let rate = offered(&producer.config).peak();
+        brought += rate;
+        at_most += rate * highest(producer);
+    }
+    let planned = offered(&fleet.config);
+    let own = (planned.peak() - brought).max(0.0);
+    let factor = (own * highest(fleet) + at_most) / planned.peak().max(f64::MIN_POSITIVE);
+    if factor > 1.0 { planned.times(factor) } else { planned }
+}
+
+/// Whether an operation whose pass is over begins another one.
+pub fn requeues(fleet: &Fleet) -> bool {
+    fleet.workers.as_ref().is_some_and(|workers| workers.queue.on_give_up == OnGiveUp::Requeue)
+}
+
+/// How many attempts an operation of a fleet may take at worst, over all its passes and under any policy that it has.
+pub fn worst_attempts_of(fleet: &Fleet, plan: &Plan) -> WorstAttempts {
+    if requeues(fleet) {
+        return WorstAttempts::Unbounded;
+    }
+    let most = |most, policy| match (most, worst_attempts(policy)) {
+        (WorstAttempts::AtMost(most), WorstAttempts::AtMost(attempts)) => WorstAttempts::AtMost(most.max(attempts)),
+        _ => WorstAttempts::Unbounded,
+    };
+    policies_of(fleet, plan).fold(WorstAttempts::AtMost(0.0), most)
 }
 
 /// The mean wait before each retry, in seconds, to the last one if there is one: that of the middle draw, as every jitter is
@@ -197,6 +263,8 @@ pub struct FleetLoad {
     pub attempts: WorstAttempts,
     /// Attempts per second at worst; none where only the target's speed bounds them.
     pub attempted: Option<f64>,
+    /// For producers: the fleet whose queue their attempts go into, and not to the target.
+    pub into: Option<String>,
 }
 
 /// The most load that a plan can make.
@@ -212,8 +280,8 @@ pub struct WorstLoad {
 
 /// The most load that a plan can make: `clients × rate × attempts`, every attempt failing.
 pub fn worst_load(plan: &Plan) -> WorstLoad {
-    let fleets: Vec<FleetLoad> = plan.senders().map(fleet_load).collect();
-    let sum = fleets.iter().map(|fleet| fleet.attempted).sum::<Option<f64>>();
+    let fleets: Vec<FleetLoad> = plan.fleets.iter().map(|fleet| fleet_load(fleet, plan)).collect();
+    let sum = fleets.iter().filter(|fleet| fleet.into.is_none()).map(|fleet| fleet.attempted).sum::<Option<f64>>();
     let ceiling = plan.target.max_attempts.map(|rate| rate.get());
     let attempted = match (sum, ceiling) {
         (Some(sum), Some(ceiling)) => Some(sum.min(ceiling)),
@@ -222,18 +290,25 @@ pub fn worst_load(plan: &Plan) -> WorstLoad {
     WorstLoad { fleets, attempted, ceiling }
 }
 
-fn fleet_load(fleet: &Fleet) -> FleetLoad {
-    let offered = offered(&fleet.config);
-    let attempts = worst_attempts_of(fleet);
+fn fleet_load(fleet: &Fleet, plan: &Plan) -> FleetLoad {
+    let offered = most_offered(fleet, plan);
+    let attempts = worst_attempts_of(fleet, plan);
     let attempted = match (offered, attempts) {
         (Offered::Rate(_) | Offered::Spike { .. }, WorstAttempts::AtMost(attempts)) => Some(offered.peak() * attempts),
         (Offered::Burst(operations), WorstAttempts::AtMost(attempts)) => Some(operations * attempts),
-        (Offered::Closed { clients, think }, WorstAttempts::AtMost(attempts)) if think > 0.0 => Some(
-            clients * attempts / (think + mean_waits(&fleet.policy).take((attempts as usize).saturating_sub(1)).sum::<f64>()),
-        ),
+        (Offered::Closed { clients, think }, WorstAttempts::AtMost(_)) if think > 0.0 => {
+            policies_of(fleet, plan).map(|policy| closed_attempts(policy, clients, think)).reduce(f64::max)
+        }
         _ => None,
     };
-    FleetLoad { fleet: fleet.name.clone(), clients: fleet.config.clients, offered, attempts, attempted }
+    let into = fleet.into.and_then(|into| plan.fleets.get(usize::from(into.fleet))).map(|queue| queue.name.clone());
+    FleetLoad { fleet: fleet.name.clone(), clients: fleet.config.clients, offered, attempts, attempted, into }
+}
+
+/// Attempts per second of clients that each go through all attempts of a policy and then pause.
+fn closed_attempts(policy: &Policy, clients: f64, think: f64) -> f64 {
+    let WorstAttempts::AtMost(attempts) = worst_attempts(policy) else { return f64::INFINITY };
+    clients * attempts / (think + mean_waits(policy).take((attempts as usize).saturating_sub(1)).sum::<f64>())
 }
 
 /// The sockets that a plan needs, by process.
@@ -254,9 +329,13 @@ impl Sockets {
     }
 }
 
-/// The sockets that a plan needs.
+/// The sockets that a plan needs on a live run, where unlimited workers are as many as fit.
 pub fn sockets(plan: &Plan) -> Sockets {
-    let clients: u64 = plan.fleets.iter().map(|fleet| u64::from(fleet.connections())).sum();
+    let connections = |fleet: &Fleet| match &fleet.workers {
+        Some(workers) if workers.workers == WorkerCount::Unlimited => LIVE_UNLIMITED,
+        _ => fleet.connections(),
+    };
+    let clients: u64 = plan.fleets.iter().map(|fleet| u64::from(connections(fleet))).sum();
     Sockets { clients, proxy: 2 * clients, target: if plan.target.service.is_some() { clients } else { 0 } }
 }
 

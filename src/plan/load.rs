@@ -27,7 +27,8 @@ pub struct Loaded {
     pub warnings: Problems,
     /// The same as text, with places and snippets; empty where there are none.
     pub warnings_text: String,
-    /// The plan as YAML, after variables and overrides, without `x-*` keys. Loading it gives the same plan.
+    /// The plan as YAML, after variables and overrides, without `x-*` keys, its presets spelled out. Loading it gives the
+    /// same plan, whatever a later version makes of a preset's name.
     pub effective: String,
     /// SHA-256 of the plan's text, in hexadecimal digits.
     pub sha256: String,
@@ -95,6 +96,11 @@ fn stages(source: &Source, diagnostics: &mut Diagnostics) -> Option<(Plan, Strin
     if let Value::Map(entries) = &mut root.value {
         entries.retain(|(key, _)| !key.name.starts_with("x-"));
     }
+    // An unresolved variable would only be reported again, as a value that does not fit its field.
+    let sound = !problems.any_error();
+    if sound {
+        presets::expand(&mut root, problems);
+    }
     let effective = emit::emit(&root);
     if effective.len() > yaml::MAX_BYTES {
         let message =
@@ -102,11 +108,9 @@ fn stages(source: &Source, diagnostics: &mut Diagnostics) -> Option<(Plan, Strin
         problems.error_with_hint(root.place, message, "use fewer aliases of large values");
         return None;
     }
-    // An unresolved variable would only be reported again, as a value that does not fit its field.
-    if problems.any_error() {
+    if !sound {
         return None;
     }
-    presets::expand(&mut root, problems);
     let raw = RawPlan::read(&root, problems)?;
     let plan = check::check(raw, &root, source.file, problems)?;
     Some((plan, effective))

@@ -436,6 +436,11 @@ fn every_error_is_found_at_its_place() {
 const WARNINGS: &[(&str, &str, &str)] = &[
     ("  p: {", "  ¶q: { attempts: 1, timeout: 1s }\n  p: {", "no fleet uses the policy `q`"),
     ("timeout: 1s", "timeout: 1s, deadline: ¶500ms", "shorter than the timeout"),
+    (
+        "a: { clients: 10, policy: p, load: { poisson: { rate: 100/s } } }",
+        "a: { workers: 5, policy: ¶{ attempts: 3, timeout: 1s, on: { 429: { lane: slow } } }, queue: { arrivals: { constant: { rate: 100/s } }, hold_while_waiting: true, lanes: { slow: { concurrency: 1 } } } }\n  b: { clients: 10, policy: p, load: { poisson: { rate: 100/s } } }",
+        "no retry goes to the lane `slow`",
+    ),
     ("timeout: 1s", "timeout: 1s, max_elapsed: ¶500ms", "it is not retried"),
     ("attempts: 3, timeout: 1s", "attempts: 1, timeout: 1s, backoff: ¶{ fixed: { delay: 1s } }", "`backoff` does nothing"),
     ("timeout: 1s", "timeout: 1s, retry_on: ¶[]", "nothing is retried"),

@@ -34,6 +34,11 @@ pub enum Colour {
 }
 
 impl Style {
+    /// The same without colours, for text that is measured.
+    pub fn plain(&self) -> Self {
+        Self { colour: false, ..*self }
+    }
+
     /// `text` in a colour, or as it is where colours are not wanted.
     pub fn paint(&self, colour: Colour, text: &str) -> String {
         let code = match colour {

@@ -3,13 +3,15 @@
 use crate::fault::{Origin, Step};
 use crate::fleet::workers::{WorkerCount, config::LIVE_UNLIMITED};
 use crate::plan::arithmetic::{self, Offered, WorstAttempts, WorstLoad};
-use crate::plan::{Action, Compare, Fleet, Loaded, Plan};
+use crate::plan::{Action, Compare, Deed, Fleet, Loaded, Plan};
 use crate::service::config::{Servers, ServiceConfig, ServiceTime};
 use crate::time::{Span, Timestamp};
 use std::fmt::Write as _;
 
 /// The least width that a drawing is made for.
 const LEAST_WIDTH: usize = 60;
+/// The most characters that are shown of a command; more would not fit the narrowest drawing.
+const COMMAND: usize = 40;
 /// The greatest: a wider bar says no more.
 const MOST_WIDTH: usize = 120;
 
@@ -33,7 +35,7 @@ pub fn json(loaded: &Loaded) -> serde_json::Value {
     let worst = arithmetic::worst_load(plan);
     let sockets = arithmetic::sockets(plan);
     let fleets = worst.fleets.iter().map(|fleet| {
-        serde_json::json!({ "name": fleet.fleet, "clients": fleet.clients, "worst_attempts_per_second": fleet.attempted })
+        serde_json::json!({ "name": fleet.fleet, "clients": fleet.clients, "worst_attempts_per_second": fleet.attempted, "into": fleet.into })
     });
     let steps = plan.timeline.iter().map(|step| {
         serde_json::json!({
@@ -42,7 +44,10 @@ pub fn json(loaded: &Loaded) -> serde_json::Value {
     });
     let actions = plan.actions.iter().map(|action| {
         let fleet = fleet_of(plan, action);
-        serde_json::json!({ "name": action.name, "action": action.kind(), "fleet": fleet, "at_ms": action.at.as_millis() })
+        let command = if let Deed::Exec(exec) = &action.what { Some(&exec.command) } else { None };
+        serde_json::json!({
+            "name": action.name, "action": action.kind(), "fleet": fleet, "at_ms": action.at.as_millis(), "command": command,
+        })
     });
     let rules = arithmetic::rules(plan);
     let rules =
@@ -225,11 +230,32 @@ fn rows(plan: &Plan) -> Vec<Row> {
     }
     for action in &plan.actions {
         let whom = fleet_of(plan, action).map_or(String::new(), |fleet| format!(" of {fleet}"));
-        let note = format!("{}: {}{whom}", action.at, action.kind());
+        let note = format!("{}: {}{whom}{}", action.at, action.kind(), outside(&action.what));
         rows.push(Row { name: action.name.clone(), parts: vec![(action.at, action.at, '▲')], note });
     }
     rows.extend(recovery(plan));
     rows
+}
+
+/// What an action does outside the run, and what that takes.
+fn outside(what: &Deed) -> String {
+    match what {
+        Deed::Fleet { .. } => String::new(),
+        Deed::Exec(exec) => {
+            let undo = if exec.undo.is_empty() { "" } else { ", and its undo" };
+            format!(" `{}`{undo}; live only, and needs --approve", words(&exec.command))
+        }
+        Deed::Http(call) => format!(" {} {}; live only", call.method.value, words(std::slice::from_ref(&call.url.value))),
+    }
+}
+
+/// The first words of a command.
+fn words(command: &[String]) -> String {
+    let all: String = command.join(" ").chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    match all.char_indices().nth(COMMAND) {
+        Some((end, _)) => format!("{}…", &all[..end]),
+        None => all,
+    }
 }
 
 fn fleet_of<'a>(plan: &'a Plan, action: &Action) -> Option<&'a str> {
@@ -314,20 +340,27 @@ fn worst(out: &mut String, worst: &WorstLoad, width: usize) {
     out.push_str("Worst case, every attempt failing\n");
     for load in &worst.fleets {
         let attempts = match load.attempts {
+            WorstAttempts::AtMost(1.0) => "1 attempt each".into(),
             WorstAttempts::AtMost(attempts) => format!("{} attempts each", number(attempts)),
             WorstAttempts::Unbounded => "attempts without limit".into(),
         };
-        let total = match (load.attempted, load.offered) {
-            (Some(total), Offered::Burst(_)) => format!("{} attempts", number(total)),
-            (Some(total), _) => format!("{} attempts/s", number(total)),
-            (None, _) => "as many attempts as the target's speed allows".into(),
+        let total = match (load.attempted, load.offered, &load.into) {
+            (Some(total), Offered::Burst(_), None) => format!("{} attempts", number(total)),
+            (Some(total), Offered::Burst(_), Some(queue)) => {
+                format!("{} enqueues into {queue}, none at the target", number(total))
+            }
+            (Some(total), _, None) => format!("{} attempts/s", number(total)),
+            (Some(total), _, Some(queue)) => format!("{} enqueues/s into {queue}, none at the target", number(total)),
+            (None, _, Some(queue)) => format!("as many enqueues as {queue} refuses, none at the target"),
+            (None, _, None) => "as many attempts as the target's speed allows".into(),
         };
         put(out, &format!("  {}: ", load.fleet), &format!("{}, {attempts}: {total}", offer(load.offered)), width);
     }
     let total =
         worst.attempted.map_or("bounded by the target's speed only".into(), |total| format!("{} attempts/s", number(total)));
+    let at_target = if worst.fleets.iter().any(|load| load.into.is_some()) { " at the target" } else { "" };
     let ceiling = worst.ceiling.map_or(String::new(), |ceiling| format!(" (ceiling {}/s)", number(ceiling)));
-    let _ = writeln!(out, "  in all: {total}{ceiling}");
+    let _ = writeln!(out, "  in all: {total}{at_target}{ceiling}");
 }
 
 fn sockets(out: &mut String, plan: &Plan) {
@@ -357,7 +390,7 @@ fn rules(out: &mut String, plan: &Plan, width: usize) {
 }
 
 /// Lines of at most `width` characters, broken at spaces; a longer word stays whole.
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let last = lines.last_mut().expect("it begins with one line and never loses any");
@@ -458,6 +491,46 @@ length: 4m
         let live = plan_of(PLAN);
         assert!(check(&live.plan, 100).contains("live only: a `model` beside the `url`"));
         assert_eq!(super::json(&live)["simulates"], false);
+    }
+
+    #[test]
+    fn what_workers_producers_and_actions_can_make_is_said() {
+        let text = "version: 1
+name: w
+target: { service: { servers: unlimited, service_time: 0s, limiter: { token_bucket: { rate: 100/s } } } }
+policies:
+  p: { attempts: 3, timeout: 1s, backoff: { exponential: { base: 1s, cap: 60s, jitter: equal, clamp: after_jitter } }, budget: { bucket: { deposit: 10%, burst: 5 }, tier: client } }
+  q: { attempts: 5, timeout: 1s }
+fleets:
+  relay: { workers: unlimited, policy: p, queue: { destinations: { a: { arrivals: { poisson: { rate: 20/s } } }, b: {} } } }
+  apps: { clients: 100, policy: q, load: { poisson: { rate: 10/s } }, into: relay, destination: b }
+  back: { clients: 4000, policy: p, regions: { eu: 60%, us: 40% }, load: { on_reconnect: { after: cable } } }
+timeline:
+  - { at: 10s, for: 10s, name: cable, fault: refuse, regions: [eu] }
+  - { at: 30s, name: more, action: { set_rate: { fleet: apps, to: 30/s } } }
+  - { at: 40s, name: new, action: { set_policy: { fleet: relay, policy: q } } }
+  - { at: 50s, name: stop, action: { exec: { command: [systemctl, stop, relay], undo: [systemctl, start, relay] } } }
+length: 2m
+";
+        let said = check(&plan_of(text).plan, 120);
+        for want in [
+            "fleet    back: 4000 clients, 2400 operations at once (p)",
+            "relay: 50 operations/s, 5 attempts each: 250 attempts/s",
+            "apps: 30 operations/s, 5 attempts each: 150 enqueues/s into relay, none at the target",
+            "back: 2400 operations at once, 3 attempts each: 7200 attempts",
+            " attempts/s at the target",
+            "15000 in this process: 5000 of clients, 10000 of the proxy",
+            "50s: exec `systemctl stop relay`, and its undo; live only, and needs --approve",
+        ] {
+            assert!(said.contains(want), "{want}\n{said}");
+        }
+        assert!(!said.contains("the jitter is gone") && !said.contains("the budget of `relay` does not"), "{said}");
+        assert!(!said.contains("drain in"), "who offers something all the time is not struck: {said}");
+        let everywhere = check(&plan_of(&text.replace(", regions: [eu]", "")).plan, 120);
+        assert!(everywhere.contains("300 of them drain in"), "{everywhere}");
+        let requeued = text.replace("queue: {", "queue: { on_give_up: requeue,");
+        let said = check(&plan_of(&requeued).plan, 1000);
+        assert!(said.contains("! the budget of `relay` does not protect") && said.contains("! vulnerable"), "{said}");
     }
 
     #[test]

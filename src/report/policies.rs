@@ -2,16 +2,21 @@
 
 use super::curve::blocks;
 use super::layout::{Style, columns, millis};
+use super::plan_text::wrap;
 use crate::config::{Node, Value};
 use crate::plan::emit;
 use crate::plan::presets::Preset;
 use crate::policy::audit::{Range, ranges};
-use crate::policy::{Attempts, Backoff, Policy, RetryOn};
+use crate::policy::{Attempts, Backoff, HedgeConfig, Policy, RetryOn};
 use crate::time::Span;
 use serde_json::json;
 
 /// How many retries are drawn.
-const DRAWN: u32 = 10;
+const DRAWN: usize = 10;
+/// How many where the longest wait comes later than that.
+const MOST_DRAWN: usize = 20;
+/// Columns of a label.
+const LABEL: usize = 8;
 /// Columns of a range's figures.
 const FIGURE: usize = 9;
 /// The widest bar: a wider one says no more.
@@ -34,10 +39,11 @@ pub fn list(presets: &[Preset], style: &Style) -> String {
     let widest = |text: fn(&Preset) -> &str| presets.iter().map(|preset| columns(text(preset))).max().unwrap_or(0);
     let name = widest(|preset| preset.name) + 2;
     let line = |preset: &Preset| {
-        let head = style.pad(preset.name, name) + preset.client.as_str() + " (" + preset.version.as_str() + ")";
-        let rule = style.wrap(&preset.summary, style.width.saturating_sub(name).max(20), 4);
-        let rule: String = rule.iter().map(|line| format!("{}{line}\n", " ".repeat(name))).collect();
-        format!("{}\n{rule}", style.fit(&head, style.width))
+        let client = format!("{} ({})", preset.client, preset.version);
+        let width = style.width.saturating_sub(name).max(20);
+        let below = whole(&client, width, style).into_iter().chain(whole(&preset.summary, width, style));
+        let heads = std::iter::once(preset.name).chain(std::iter::repeat(""));
+        heads.zip(below).map(|(head, line)| style.pad(head, name) + &line + "\n").collect::<String>()
     };
     let lines: String = presets.iter().map(line).collect();
     let hint = "`stormwake policies show NAME` spells one out. In a plan, write `policy: NAME`; or `preset: NAME` with what it should change beside it.";
@@ -61,36 +67,59 @@ pub fn show(shown: &Shown, style: &Style) -> String {
     let mut lines = Vec::new();
     match shown.preset {
         Some(preset) => {
-            lines.push(style.fit(&format!("{}: {} ({})", shown.name, preset.client, preset.version), style.width));
-            lines.extend(style.wrap(&preset.summary, style.width, 3));
+            let head = format!("{}: {} ({})", shown.name, preset.client, preset.version);
+            lines.extend(whole(&head, style.width, style));
+            lines.extend(whole(&preset.summary, style.width, style));
             lines.push(String::new());
             for (label, text) in [("source", &preset.source), ("note", &preset.note)] {
-                let wrapped = style.wrap(text, style.width.saturating_sub(8).max(20), 12);
+                let wrapped = whole(text, style.width.saturating_sub(LABEL).max(20), style);
                 let labels = std::iter::once(label).chain(std::iter::repeat(""));
-                lines.extend(labels.zip(wrapped).map(|(label, line)| style.pad(label, 8) + &line));
+                lines.extend(labels.zip(wrapped).map(|(label, line)| style.pad(label, LABEL) + &line));
             }
         }
         None => lines.push(style.fit(&format!("{}: a policy of the plan", shown.name), style.width)),
     }
     lines.push(String::new());
     lines.extend(emit::emit(shown.node).lines().map(|line| style.clean(line)));
+    if let Some(hedges) = hedges(shown.policy) {
+        lines.push(String::new());
+        lines.extend(style.wrap(&hedges, style.width, 4));
+    }
     for (heading, waits) in waits(shown.policy) {
         lines.push(String::new());
         lines.push(style.fit(&heading, style.width));
-        lines.extend(bars(&waits, style));
+        if waits.iter().all(|range| range.most.is_zero()) {
+            lines.push("none: each follows at once".into());
+        } else {
+            lines.extend(bars(&waits, style));
+        }
     }
     lines.extend(beyond(shown.policy).into_iter().flat_map(|line| style.wrap(&line, style.width, 3)));
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// A text in lines, none of it cut: a word that is wider than that, such as an address, has a line of its own.
+fn whole(text: &str, width: usize, style: &Style) -> Vec<String> {
+    wrap(&style.clean(text), width)
+}
+
+/// When a policy hedges.
+fn hedges(policy: &Policy) -> Option<String> {
+    let HedgeConfig { after, at_most } = policy.hedge.as_ref()?.value;
+    let attempts = if at_most == 1 { "one further attempt" } else { "further attempts" };
+    let at = (1..=at_most).take(DRAWN).map(|n| after.times(u64::from(n)).to_string()).collect::<Vec<_>>().join(", ");
+    Some(format!(
+        "hedges every {after}: {attempts} beside one that is not answered yet, {at} after it, and at once where one fails"
+    ))
 }
 
 /// The same as JSON: the policy as a plan would spell it out, and the waits in seconds where every draw is 0, 1/2 and 1.
 pub fn show_json(shown: &Shown) -> serde_json::Value {
     let mut value = shown.preset.map_or_else(|| json!({ "name": shown.name }), about);
     value["policy"] = tree(shown.node);
-    value["waits"] = waits_json(&ranges(&shown.policy.backoff, DRAWN));
+    value["waits"] = waits_json(&drawn(&shown.policy.backoff));
     let own = own_backoffs(shown.policy);
-    value["on"] =
-        own.map(|(class, backoff)| (class.to_string(), json!({ "waits": waits_json(&ranges(backoff, DRAWN)) }))).collect();
+    value["on"] = own.map(|(class, backoff)| (class.to_string(), json!({ "waits": waits_json(&drawn(backoff)) }))).collect();
     value
 }
 
@@ -116,9 +145,20 @@ fn tree(node: &Node) -> serde_json::Value {
 
 /// The waits of a policy, each kind under its heading: the usual ones, and those after classes with a backoff of their own.
 fn waits(policy: &Policy) -> Vec<(String, Vec<Range>)> {
-    let usual = ("wait before each retry, from the least to the most:".to_string(), ranges(&policy.backoff, DRAWN));
-    let own = own_backoffs(policy).map(|(class, backoff)| (format!("after {class}:"), ranges(backoff, DRAWN)));
-    std::iter::once(usual).chain(own).collect()
+    let usual = ("wait before each retry, from the least to the most:".to_string(), drawn(&policy.backoff));
+    // A hedge waits for nothing but its turn.
+    let usual = Some(usual).filter(|_| policy.hedge.is_none() || !matches!(policy.backoff, Backoff::None(_)));
+    let own = own_backoffs(policy).map(|(class, backoff)| (format!("after {class}:"), drawn(backoff)));
+    usual.into_iter().chain(own).collect()
+}
+
+/// The waits that are drawn: ten, or as many as it takes to see that they grow no further.
+fn drawn(backoff: &Backoff) -> Vec<Range> {
+    let mut waits = ranges(backoff, MOST_DRAWN as u32);
+    let longest = waits.last().map(|range| range.most);
+    let reached = waits.iter().position(|range| Some(range.most) == longest).map_or(0, |index| index + 1);
+    waits.truncate(if reached < MOST_DRAWN { reached.max(DRAWN) } else { DRAWN });
+    waits
 }
 
 /// The classes of outcomes that have a backoff of their own.
@@ -134,7 +174,9 @@ pub fn own_backoffs(policy: &Policy) -> impl Iterator<Item = (RetryOn, &Backoff)
 fn beyond(policy: &Policy) -> Option<String> {
     let Attempts::Limited(attempts) = policy.attempts else { return None };
     let retries = attempts.saturating_sub(1);
-    (retries < DRAWN).then(|| match retries {
+    let rows =
+        waits(policy).first().map(|(_, waits)| waits).filter(|waits| waits.iter().any(|range| !range.most.is_zero()))?.len();
+    ((retries as usize) < rows).then(|| match retries {
         0 => "attempts: 1 allows no retry; the waits are those of the backoff alone".to_string(),
         1 => "attempts: 2 allows 1 retry; the further waits are those of the backoff alone".to_string(),
         n => format!("attempts: {attempts} allows {n} retries; the further waits are those of the backoff alone"),
@@ -198,10 +240,21 @@ mod tests {
         for name in presets::names() {
             for width in [20, 60, 200] {
                 let text = shown(name, &Style { width, ..style });
-                let long = text.lines().find(|line| columns(line) > width.max(70));
-                assert_eq!(long, None, "{name} at {width}");
+                let long = text.lines().find(|line| columns(line) > width.max(70) && line.trim().contains(' '));
+                assert!(long.is_none_or(|line| line.contains("://")), "{name} at {width}: {long:?}");
+                let source = presets::named(name).unwrap().source;
+                assert!(source.split_whitespace().all(|word| text.contains(word)), "{name} at {width}: {source}");
             }
         }
+    }
+
+    #[test]
+    fn hedges_are_told_and_a_late_cap_is_seen() {
+        let style = Style { width: 80, ascii: true, ..Style::default() };
+        let hedging = shown("grpc-hedging", &style);
+        assert!(hedging.contains("hedges every 500ms") && !hedging.contains("least"), "{hedging}");
+        let workqueue = shown("client-go-workqueue", &style);
+        assert!(workqueue.contains("\n 19 ") && !workqueue.contains("\n 20 "), "{workqueue}");
     }
 
     #[test]
@@ -211,7 +264,8 @@ mod tests {
         let text = list(&all, &Style::default());
         let json = list_json(&all);
         for (index, preset) in all.iter().enumerate() {
-            assert!(text.contains(preset.name), "{}", preset.name);
+            let rule = format!("{} {} ({}) {}", preset.name, preset.client, preset.version, preset.summary);
+            assert!(rule.split_whitespace().all(|word| text.contains(word)), "{}", preset.name);
             assert_eq!(json[index]["name"], preset.name);
             let shown = Shown { name: preset.name, preset: Some(preset), node: &preset.node, policy: &preset.policy };
             let json = show_json(&shown);

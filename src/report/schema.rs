@@ -14,7 +14,7 @@ pub fn plan() -> Value {
         "variable".into(),
         json!({ "description": "A text with variables: ${NAME}, ${NAME:-default} or ${NAME:?message}.", "type": "string", "pattern": "\\$\\{" }),
     );
-    let mut root = schema(&RawPlan::shape(), &mut defs);
+    let mut root = spelled_out(&RawPlan::shape(), &mut defs);
     if let Value::Object(root) = &mut root {
         root.insert("type".into(), json!("object"));
         root.insert("patternProperties".into(), json!({ "^x-": {} }));
@@ -28,7 +28,33 @@ pub fn plan() -> Value {
     root
 }
 
+/// The longest schema of a map that stands where it is used: a longer one is defined once, however often it is met.
+const LONGEST_INLINE: usize = 600;
+
 fn schema(shape: &Shape, defs: &mut Map<String, Value>) -> Value {
+    let whole = spelled_out(shape, defs);
+    match shape {
+        Shape::Record { doc, .. } | Shape::Choice { doc, .. } => shared(doc, whole, defs),
+        _ => whole,
+    }
+}
+
+/// Puts a long schema among the definitions, under a name made of what it is, and refers to it.
+fn shared(doc: &str, whole: Value, defs: &mut Map<String, Value>) -> Value {
+    if whole.to_string().len() <= LONGEST_INLINE {
+        return whole;
+    }
+    let words = doc.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).take(8);
+    let stem = words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("_");
+    let name = |n: usize| if n == 1 { stem.clone() } else { format!("{stem}_{n}") };
+    // Two shapes may say the same of themselves: a policy, and one that lays something over a preset.
+    let free = (1..).map(name).find(|name| defs.get(name).is_none_or(|known| *known == whole)).unwrap_or_default();
+    let reference = json!({ "$ref": format!("#/$defs/{free}") });
+    defs.entry(free).or_insert(whole);
+    reference
+}
+
+fn spelled_out(shape: &Shape, defs: &mut Map<String, Value>) -> Value {
     match shape {
         Shape::Text { what, pattern, examples } => text(what, pattern, examples, defs),
         Shape::Integer { min, max } => json!({
@@ -241,8 +267,13 @@ mod tests {
                 undescribed(path, form, found);
             }
         }
-        let mut found = Vec::new();
-        undescribed("", &plan(), &mut found);
+        let (mut found, plan) = (Vec::new(), plan());
+        undescribed("", &plan, &mut found);
+        for (name, definition) in plan["$defs"].as_object().into_iter().flatten() {
+            undescribed(name, definition, &mut found);
+        }
         assert_eq!(found, Vec::<String>::new());
+        let length = plan.to_string().len();
+        assert!(length < 400_000, "what is met often is defined once: {length} bytes");
     }
 }

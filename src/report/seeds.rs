@@ -4,10 +4,10 @@
 //! run that did not recover; in medians and ranges the latter counts as longer than any, `never` says how many there were, and an end of a range that is one
 //! of them is `null`.
 
-use super::result::{FindingResult, GateStatus, PlanInfo, PlanRef, RecoveryClass, RunOutcome, Stopped};
+use super::result::{FindingResult, GateStatus, PlanInfo, PlanRef, RecoveryClass, RunOutcome, Stopped, WaveVerdict};
 use super::result::{class, document, finding, fine, outcome, stopped};
 use crate::gate::{GateConfig, SeedRun, SeedsVerdict, Status, findings};
-use crate::metrics::{Figure, StopReason};
+use crate::metrics::{ActionOutcome, ActionRecord, Figure, StopReason};
 use crate::stats;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,12 @@ pub struct SeedsResult {
     pub classes: Vec<ClassCount>,
     /// Median and range of each figure over the runs with evidence.
     pub figures: Vec<FigureSpread>,
+    /// In how many runs the load came back in waves, by what was seen at the arrived tap; runs with too little to see are in none.
+    #[serde(default)]
+    pub waves: Vec<WaveCount>,
+    /// What the timeline did beside harm, in the order of its moments.
+    #[serde(default)]
+    pub actions: Vec<ActionSpread>,
     /// What became of each gate, in the order of the plan.
     pub gates: Vec<GateCount>,
     /// The seed of the worst run: by outcome (aborted, fail, inconclusive, pass), then by recovery time; the first of equals. Null without runs.
@@ -69,6 +75,38 @@ pub struct ClassCount {
     pub class: RecoveryClass,
     /// Runs.
     pub runs: u64,
+}
+
+/// How many runs showed waves, or none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WaveCount {
+    /// What was seen.
+    pub verdict: WaveVerdict,
+    /// Runs.
+    pub runs: u64,
+}
+
+/// An action of the timeline over many runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ActionSpread {
+    /// Its name.
+    pub name: String,
+    /// Its kind, as in the plan.
+    pub kind: String,
+    /// The fleet that it was done to; null for commands and webhooks.
+    pub fleet: Option<String>,
+    /// When it was to be done, in milliseconds since the run began.
+    pub at_ms: u64,
+    /// Runs in which its moment came.
+    pub runs: u64,
+    /// Of them, those that left it out: a simulated run reaches nothing outside.
+    pub left_out: u64,
+    /// How many clients, workers or operations it changed something for: the median; null for commands and webhooks.
+    pub median: Option<f64>,
+    /// The smallest of the same.
+    pub min: Option<f64>,
+    /// The largest of the same.
+    pub max: Option<f64>,
 }
 
 /// A figure over many runs, in its unit: shares 0 to 1, times in seconds, rates per second.
@@ -118,6 +156,9 @@ pub struct SeedRow {
     pub reasons: Vec<String>,
     /// What became of the plan's gates, in their order.
     pub gates: Vec<GateStatus>,
+    /// Whether what arrived came in waves; null where there was too little to see.
+    #[serde(default)]
+    pub waves: Option<WaveVerdict>,
     /// Figures of the whole run by their names in the table of figures, in its units; null without evidence, and for the recovery time of a run that did not recover.
     pub figures: BTreeMap<String, Option<f64>>,
 }
@@ -148,6 +189,8 @@ pub fn result(runs: &[SeedRun], verdict: &SeedsVerdict, info: SeedsInfo) -> Seed
         share_gate: verdict.share.as_ref().map(finding),
         classes: classes(runs),
         figures: spreads(runs),
+        waves: waves(runs),
+        actions: actions(runs),
         gates: gates(runs, info.gates),
         worst: verdict.worst.map(|index| runs[index].seed),
         seeds: rows(runs),
@@ -218,6 +261,38 @@ fn spread(figure: Figure, runs: &[SeedRun]) -> FigureSpread {
     }
 }
 
+fn waves(runs: &[SeedRun]) -> Vec<WaveCount> {
+    let mut counts = BTreeMap::new();
+    for class in runs.iter().filter_map(|run| run.waves) {
+        *counts.entry(WaveVerdict::from(class)).or_insert(0) += 1;
+    }
+    counts.into_iter().rev().map(|(verdict, runs)| WaveCount { verdict, runs }).collect()
+}
+
+/// Names of actions are their own within a plan.
+fn actions(runs: &[SeedRun]) -> Vec<ActionSpread> {
+    let mut by_name: BTreeMap<(u64, &str), Vec<&ActionRecord>> = BTreeMap::new();
+    for action in runs.iter().flat_map(|run| &run.actions) {
+        by_name.entry((action.at.as_millis(), &action.name)).or_default().push(action);
+    }
+    let spread = |((at_ms, name), all): ((u64, &str), Vec<&ActionRecord>)| {
+        let affected: Vec<f64> = all.iter().filter_map(|action| action.affected).map(|affected| affected as f64).collect();
+        let spread = stats::spread(&affected);
+        ActionSpread {
+            name: name.to_string(),
+            kind: all[0].kind.to_string(),
+            fleet: all[0].fleet.clone(),
+            at_ms,
+            runs: all.len() as u64,
+            left_out: all.iter().filter(|action| action.outcome == ActionOutcome::Skipped).count() as u64,
+            median: spread.and_then(|spread| fine(spread.median)),
+            min: spread.and_then(|spread| fine(spread.min)),
+            max: spread.and_then(|spread| fine(spread.max)),
+        }
+    };
+    by_name.into_iter().map(spread).collect()
+}
+
 /// What became of each gate.
 pub(super) fn gates(runs: &[SeedRun], gates: &[GateConfig]) -> Vec<GateCount> {
     let count = |(index, gate): (usize, &GateConfig)| {
@@ -248,6 +323,7 @@ pub(super) fn rows(runs: &[SeedRun]) -> Vec<SeedRow> {
         sentence: run.class.map(|_| run.sentence.clone()),
         reasons: run.reasons.clone(),
         gates: run.gates.iter().map(status).collect(),
+        waves: run.waves.map(WaveVerdict::from),
         figures: Figure::ALL.iter().map(|&figure| (figure.word().into(), run.figure(figure).and_then(fine))).collect(),
     };
     runs.iter().map(row).collect()
@@ -299,6 +375,13 @@ mod tests {
         assert_eq!(result.seeds.iter().map(|row| row.seed).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
         assert_eq!(result.seeds[2].figures["recovery_time"], None);
         assert_eq!(result.seeds[2].figures["amplification"], Some(3.02));
+        assert_eq!(
+            result.waves,
+            [WaveCount { verdict: WaveVerdict::Weak, runs: 2 }, WaveCount { verdict: WaveVerdict::None, runs: 3 }]
+        );
+        let [restart, page] = result.actions.as_slice() else { panic!("{:?}", result.actions) };
+        assert_eq!((restart.runs, restart.left_out, restart.min, restart.max), (6, 0, Some(201.0), Some(206.0)));
+        assert_eq!((page.runs, page.left_out, page.median), (6, 6, None));
         let lines = String::from_utf8(json(&result)).unwrap();
         assert_eq!(lines.lines().filter(|line| line.starts_with("    {\"seed\":")).count(), 6);
     }

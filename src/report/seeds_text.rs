@@ -1,21 +1,24 @@
 //! Many runs on one screen: how many recovered, what differs between them, which is the worst, where the rest is.
 
 use super::layout::{Colour, NONE, Style, columns, count, factor, millis, number, percent, rate};
-use super::result::{FindingResult, GateStatus, RecoveryClass, RunOutcome, Stopped};
-use super::seeds::{ClassCount, FigureSpread, GateCount, SeedRow, SeedsResult, ShareResult};
+use super::result::{FindingResult, GateStatus, RecoveryClass, RunOutcome, Stopped, WaveVerdict};
+use super::seeds::{ActionSpread, ClassCount, FigureSpread, GateCount, SeedRow, SeedsResult, ShareResult};
 use crate::metrics::{Figure, Unit};
 
 /// Lines of a screen.
 const SCREEN: usize = 24;
 /// Columns of a label.
 pub(super) const LABEL: usize = 14;
-/// The figures that are shown, in this order.
-const SHOWN: [Figure; 10] = [
+/// Figures that give way to no gate.
+const LEAST_SHOWN: usize = 4;
+/// The figures that are shown, in this order; where gates need the lines, the last ones give way.
+const SHOWN: [Figure; 11] = [
     Figure::RecoveryTime,
     Figure::ErrorWindow,
     Figure::Relapses,
     Figure::Amplification,
     Figure::PeakAttempts,
+    Figure::WaveScore,
     Figure::RetryShare,
     Figure::WastedWork,
     Figure::Failed,
@@ -25,21 +28,57 @@ const SHOWN: [Figure; 10] = [
 
 /// The verdict on many runs as text of at most 24 lines, each at most `style.width` columns. `report` is where the report is.
 pub fn verdict(result: &SeedsResult, style: &Style, report: Option<&str>) -> String {
-    let mut head = vec![header(result, style), line("seeds", &seeds(result), style), String::new()];
-    let shown = |figure: &Figure| result.figures.iter().find(|spread| spread.figure == figure.word());
-    let spreads: Vec<&FigureSpread> = SHOWN.iter().filter_map(shown).filter(|spread| spread.runs > 0).collect();
-    if !spreads.is_empty() {
-        head.push(columns_of("", "median", "range", "seeds", style));
-        head.extend(spreads.iter().map(|spread| spread_line(spread, result.recovered.of, style)));
-        head.push(String::new());
-    }
+    let mut lines = vec![header(result, style), line("seeds", &seeds(result), style)];
+    lines.extend(actions(result, style));
+    lines.push(String::new());
     let mut foot = worst(result, style);
     foot.extend(report.map(|path| line("report", path, style)));
-    let room = SCREEN.saturating_sub(head.len() + foot.len());
-    let mut lines = head;
-    lines.extend(gates(result, room, style));
+    let gates = GateLines::of(result, style);
+    let mut spreads = spreads(result, style);
+    // A heading, an empty line, and one before what follows the gates.
+    let around = lines.len() + foot.len() + 3;
+    spreads.truncate(SCREEN.saturating_sub(around + gates.needed()).max(LEAST_SHOWN));
+    if !spreads.is_empty() {
+        lines.push(columns_of("", "median", "range", "seeds", style));
+        lines.extend(spreads);
+        lines.push(String::new());
+    }
+    let room = SCREEN.saturating_sub(lines.len() + foot.len());
+    lines.extend(gates.bounded(room, style));
     lines.extend(foot);
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+fn spreads(result: &SeedsResult, style: &Style) -> Vec<String> {
+    let of = |figure: &Figure| result.figures.iter().find(|spread| spread.figure == figure.word());
+    let same = |a: &FigureSpread, b: &FigureSpread| (a.min, a.median, a.max) == (b.min, b.median, b.max);
+    let shown = |figure: &Figure| {
+        // That nobody could see waves is worth a line as well.
+        let spread = of(figure).filter(|spread| spread.runs > 0 || (*figure == Figure::WaveScore && !result.seeds.is_empty()))?;
+        // Where everything that failed was lost, one line says it.
+        let said = *figure == Figure::Lost && of(&Figure::Failed).is_some_and(|failed| same(failed, spread));
+        (!said).then(|| spread_line(spread, result, style))
+    };
+    SHOWN.iter().filter_map(shown).collect()
+}
+
+/// What the timeline did beside harm, and what it would have done outside.
+fn actions(result: &SeedsResult, style: &Style) -> Vec<String> {
+    let (outside, done): (Vec<&ActionSpread>, Vec<_>) = result.actions.iter().partition(|action| action.left_out > 0);
+    let said = |action: &&ActionSpread| {
+        let range = match (action.min, action.max) {
+            (Some(min), Some(max)) if min < max => format!("{} to {} affected", number(min), number(max)),
+            (_, Some(max)) => format!("{} affected", number(max)),
+            _ => "done".to_string(),
+        };
+        format!("{} {}: {range}", millis(Some(action.at_ms as f64)), action.name)
+    };
+    let named = outside.iter().enumerate().map(|(index, action)| {
+        let why = if index == 0 { "in virtual time: " } else { "" };
+        format!("{why}{} ({})", action.name, action.kind)
+    });
+    let lines = [listed("actions", done.iter().map(said), style), listed("left out", named, style)];
+    lines.into_iter().flatten().collect()
 }
 
 fn header(result: &SeedsResult, style: &Style) -> String {
@@ -79,7 +118,8 @@ pub(super) fn interrupted(stopped: &Stopped, done: usize, planned: u64, what: &s
 
 fn headline(share: &ShareResult, expected: bool) -> String {
     let what = match share.class {
-        Some(class) if expected => format!("{}, as expected", class_word(class)),
+        Some(class) if expected && share.runs == share.of => format!("{}, as expected", class_word(class)),
+        Some(class) if expected => format!("have the expected {}", class_word(class)),
         Some(_) => "recovered".into(),
         None => "passed".into(),
     };
@@ -112,15 +152,40 @@ fn line(label: &str, text: &str, style: &Style) -> String {
     format!("{}{}", style.pad(label, LABEL.min(style.width)), style.fit(text, style.width.saturating_sub(LABEL)))
 }
 
+/// Parts beside a label in one line; what does not fit is counted.
+fn listed(label: &str, parts: impl Iterator<Item = String>, style: &Style) -> Option<String> {
+    let parts: Vec<String> = parts.map(|part| style.clean(&part)).collect();
+    let room = style.width.saturating_sub(LABEL);
+    let text = |kept: usize| match parts.len() - kept {
+        0 => parts.join("  "),
+        more => format!("{}  and {more} more", parts[..kept].join("  ")),
+    };
+    let kept = (1..=parts.len()).rev().find(|&kept| columns(&text(kept)) <= room || kept == 1)?;
+    Some(line(label, &text(kept), style))
+}
+
 fn columns_of(label: &str, median: &str, range: &str, seeds: &str, style: &Style) -> String {
     line(label, &format!("{}  {}  {seeds}", style.pad(median, 9), style.pad(range, 22)), style)
 }
 
-fn spread_line(spread: &FigureSpread, all: u64, style: &Style) -> String {
+fn spread_line(spread: &FigureSpread, result: &SeedsResult, style: &Style) -> String {
+    let all = result.recovered.of;
     let seeds = if spread.runs < all { format!("{} of {all}", spread.runs) } else { all.to_string() };
     let never = if spread.never > 0 { format!(", {} never", spread.never) } else { String::new() };
+    let waves = if spread.figure == Figure::WaveScore.word() { wave_counts(result) } else { String::new() };
     let (median, range) = (middle(spread), range(spread).unwrap_or_default());
-    columns_of(&spaced(&spread.figure), &median, &range, &format!("{seeds}{never}"), style)
+    columns_of(&spaced(&spread.figure), &median, &range, &format!("{seeds}{never}{waves}"), style)
+}
+
+/// `: WAVES 17, NONE 3`.
+fn wave_counts(result: &SeedsResult) -> String {
+    let word = |verdict| match verdict {
+        WaveVerdict::None => "NONE",
+        WaveVerdict::Weak => "WEAK",
+        WaveVerdict::Waves => "WAVES",
+    };
+    let words: Vec<String> = result.waves.iter().map(|count| format!("{} {}", word(count.verdict), count.runs)).collect();
+    if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) }
 }
 
 /// A figure's name for people.
@@ -176,27 +241,48 @@ fn said(row: &SeedRow) -> String {
     format!("seed {}: {outcome}{class}{}{}", row.seed, if why.is_empty() { "" } else { ": " }, why.join("; "))
 }
 
-/// The gates, those that need a look first, in so many lines and one to part them from what follows.
-fn gates(result: &SeedsResult, room: usize, style: &Style) -> Vec<String> {
-    let mut lines: Vec<String> = result.share_gate.iter().map(|gate| finding_line(gate, style)).collect();
-    let mut counts: Vec<&GateCount> = result.gates.iter().collect();
-    counts.sort_by_key(|count| (count.fail == 0, count.inconclusive == 0));
-    lines.extend(counts.into_iter().map(|count| gate_line(count, style)));
-    if lines.is_empty() || room < 2 {
-        return Vec::new();
-    }
-    bounded(lines, room - 1, style)
+/// The gates, those that need a look first.
+struct GateLines {
+    /// That on the share of seeds among them.
+    lines: Vec<String>,
+    /// How many of them need a look.
+    urgent: usize,
 }
 
-/// As many gates as there is room for; what is left out is said.
-fn bounded(mut lines: Vec<String>, room: usize, style: &Style) -> Vec<String> {
-    if lines.len() > room {
-        let left_out = lines.len() - (room - 1);
-        lines.truncate(room - 1);
-        lines.push(line("", &format!("and {left_out} more gates, see seeds.json"), style));
+impl GateLines {
+    fn of(result: &SeedsResult, style: &Style) -> Self {
+        let share = result.share_gate.as_ref();
+        let mut lines: Vec<String> = share.map(|gate| finding_line(gate, style)).into_iter().collect();
+        let mut counts: Vec<&GateCount> = result.gates.iter().collect();
+        counts.sort_by_key(|count| (count.fail == 0, count.inconclusive == 0));
+        let bad = counts.iter().filter(|count| count.fail + count.inconclusive > 0).count();
+        lines.extend(counts.into_iter().map(|count| gate_line(count, style)));
+        Self { urgent: bad + usize::from(share.is_some()), lines }
     }
-    lines.push(String::new());
-    lines
+
+    /// Lines that it takes to show each that needs a look, and to say that there are more.
+    fn needed(&self) -> usize {
+        self.urgent + usize::from(self.lines.len() > self.urgent)
+    }
+
+    /// As many as there is room for, what is left out said, and an empty line to part them from what follows.
+    fn bounded(self, room: usize, style: &Style) -> Vec<String> {
+        let (mut lines, room) = (self.lines, room.saturating_sub(1));
+        if lines.is_empty() || room == 0 {
+            return Vec::new();
+        }
+        if lines.len() > room {
+            let left_out = lines.len() - (room - 1);
+            lines.truncate(room - 1);
+            let bad = match self.urgent.saturating_sub(lines.len()) {
+                0 => String::new(),
+                bad => format!(" ({bad} failed or unknown)"),
+            };
+            lines.push(line("", &format!("and {left_out} more gates{bad}, see seeds.json"), style));
+        }
+        lines.push(String::new());
+        lines
+    }
 }
 
 /// A sign and a word for what became of a gate.
@@ -274,7 +360,22 @@ mod tests {
                     assert!(widest <= width.max(14), "{name} {width}: {widest}\n{text}");
                 }
             }
-            assert!(verdict(&result, &Style::default(), None).contains("more gates, see seeds.json"));
+            assert!(verdict(&result, &Style::default(), None).contains("failed or unknown), see seeds.json"));
+        }
+    }
+
+    #[test]
+    fn gates_that_did_not_hold_are_all_shown_and_a_share_never_contradicts_itself() {
+        let mut result = sample::seeds_fail();
+        let gate = |fail| GateCount { gate: "errors <= 1%".into(), pass: 6 - fail, fail, inconclusive: 0, line: Some(7) };
+        result.gates = (0..10).map(|index| gate(u64::from(index % 2 == 0))).collect();
+        let text = verdict(&result, &Style::default(), Some(REPORT));
+        assert_eq!(text.lines().filter(|line| line.starts_with("✗ fail")).count(), 5, "{text}");
+        assert!(text.contains("and 5 more gates, see seeds.json") && text.lines().count() <= SCREEN, "{text}");
+        let mut result = sample::seeds_expected();
+        for (runs, said) in [(0, "0 of 20 have the expected STUCK"), (20, "20 of 20 STUCK, as expected")] {
+            result.recovered.runs = runs;
+            assert!(verdict(&result, &Style::default(), None).contains(said));
         }
     }
 

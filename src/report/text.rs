@@ -1,11 +1,12 @@
 //! The verdict on one screen: what came out, the curve that shows it, the figures behind it, where the rest is.
 
-use super::curve::{OTHER_LINES, curve};
+use super::curve::curve;
 use super::layout::{Colour, NONE, Style, columns, count, factor, millis, number, percent, rate};
 use super::result::{
-    ActionResult, ActionStatus, DestinationResult, FindingResult, GateStatus, RunOutcome, RunResult, StoppedBy, Totals,
-    WaveResult, WaveVerdict,
+    ActionResult, ActionStatus, DestinationResult, FindingResult, GateStatus, RunResult, StoppedBy, Totals, WaveResult,
+    WaveVerdict,
 };
+use super::seeds_text::headed;
 
 /// Lines of a screen.
 const SCREEN: usize = 24;
@@ -13,43 +14,55 @@ const SCREEN: usize = 24;
 const DESTINATIONS: usize = 3;
 /// Columns of a label.
 const LABEL: usize = 12;
+/// Above this, retries that a requeue made look like first attempts are worth a warning.
+const WORTH_A_WARNING: f64 = 0.2;
+
+/// How a screen is shared out: lines of goodput in the curve, whether the facts are told in few lines, lines of the sentence.
+type Shares = (usize, bool, usize);
+/// What gives way to the gates, in this order: goodput's height, facts, the curve, the sentence.
+const SHARES: [Shares; 7] = [(4, false, 3), (3, false, 3), (2, false, 3), (2, true, 3), (1, true, 3), (0, true, 3), (0, true, 1)];
+/// From here on what passed is counted rather than listed.
+const LISTED: usize = 2;
 
 /// The verdict as text of at most 24 lines, each at most `style.width` columns. `report` is where the report is.
 pub fn verdict(result: &RunResult, style: &Style, report: Option<&str>) -> String {
-    let mut head = vec![header(result, style)];
-    head.extend(result.recovery.iter().flat_map(|recovery| style.wrap(&recovery.sentence, style.width, 3)));
-    head.push(String::new());
-    let mut facts = facts(result, style);
-    facts.extend(report.map(|path| label_line("report", path, style)));
-    let why = why(result, style);
-    let findings = findings(result, style);
-
-    let room = SCREEN.saturating_sub(head.len() + facts.len() + 1);
-    let wanted = why.len() + findings.len();
-    let height = room.saturating_sub(OTHER_LINES + wanted).clamp(2, 4);
-    let curve = curve(result, style, height);
-    let room = room.saturating_sub(curve.len());
-
-    let mut lines = head;
-    if !curve.is_empty() {
-        lines.extend(curve);
-        lines.push(String::new());
+    let below = Below::of(result, style);
+    let mut last = (Vec::new(), Vec::new());
+    for (index, shares) in SHARES.into_iter().enumerate() {
+        last = around(result, style, report, shares);
+        let room = SCREEN.saturating_sub(last.0.len() + last.1.len());
+        if room >= if index < LISTED { below.wanted() } else { below.needed() } {
+            break;
+        }
     }
-    lines.extend(bounded(why, findings, room, style));
+    let (mut lines, facts) = last;
+    let room = SCREEN.saturating_sub(lines.len() + facts.len());
+    lines.extend(below.bounded(room, style));
     lines.extend(facts);
     lines.truncate(SCREEN);
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
+/// What stands above the reasons and gates, and what below.
+fn around(result: &RunResult, style: &Style, report: Option<&str>, (height, tight, said): Shares) -> (Vec<String>, Vec<String>) {
+    let mut head = vec![header(result, style)];
+    head.extend(result.recovery.iter().flat_map(|recovery| style.wrap(&recovery.sentence, style.width, said)));
+    head.push(String::new());
+    let curve = curve(result, style, height);
+    if !curve.is_empty() {
+        head.extend(curve);
+        head.push(String::new());
+    }
+    let mut facts = facts(result, style, tight);
+    facts.extend(report.map(|path| label_line("report", path, style)));
+    (head, facts)
+}
+
 fn header(result: &RunResult, style: &Style) -> String {
-    let (word, colour) = match result.outcome {
-        RunOutcome::Pass => ("PASS", Colour::Green),
-        RunOutcome::Fail => ("FAIL", Colour::Red),
-        RunOutcome::Inconclusive => ("INCONCLUSIVE", Colour::Yellow),
-        RunOutcome::Aborted => ("ABORTED", Colour::Yellow),
-    };
-    let mut parts: Vec<String> = Vec::new();
-    parts.extend(class_words(result));
+    let mut parts: Vec<String> = class_words(result).into_iter().collect();
+    if !result.cleanup_confirmed {
+        parts.push("CLEANUP NOT CONFIRMED".into());
+    }
     parts.extend(result.stopped.as_ref().map(|stopped| {
         let by = match stopped.by {
             StoppedBy::StopCondition => "stop condition",
@@ -58,16 +71,16 @@ fn header(result: &RunResult, style: &Style) -> String {
         };
         format!("by {by} after {} of {}", millis(Some(result.duration_ms as f64)), millis(Some(result.length_ms as f64)))
     }));
-    if !result.cleanup_confirmed {
-        parts.push("CLEANUP NOT CONFIRMED".into());
-    }
-    parts.push(result.plan.name.clone());
+    let at = parts.len();
     parts.push(format!("seed {}", result.seed));
     parts.extend(result.plan.time_scale.as_ref().map(|scale| format!("time scale {scale}")));
-    parts.push(format!("exit {}", result.exit_code));
-    let dot = if style.ascii { " - " } else { " · " };
-    let rest = style.fit(&parts.join(dot), style.width.saturating_sub(word.len() + 2));
-    format!("{}  {rest}", style.paint(colour, word))
+    // Of all that stands here the name is known best, so it is what gives way.
+    let room = style.width.saturating_sub(columns(&headed(result.outcome, &parts, result.exit_code, &style.plain())) + 3);
+    let name = style.fit(&result.plan.name, room);
+    if columns(&name) >= columns(&result.plan.name).min(4) {
+        parts.insert(at, name);
+    }
+    headed(result.outcome, &parts, result.exit_code, style)
 }
 
 fn class_words(result: &RunResult) -> Option<String> {
@@ -100,13 +113,46 @@ fn parts_line(label: &str, parts: &[String], style: &Style) -> String {
     label_line(label, &text, style)
 }
 
-fn facts(result: &RunResult, style: &Style) -> Vec<String> {
+/// The parts beside a label, in at most so many lines; what does not fit is counted.
+fn parts_lines(label: &str, parts: &[String], most: usize, style: &Style) -> Vec<String> {
+    let room = style.width.saturating_sub(LABEL);
+    let mut texts: Vec<String> = vec![String::new()];
+    let parts: Vec<&String> = parts.iter().filter(|part| !part.is_empty()).collect();
+    for (index, part) in parts.iter().enumerate() {
+        let after = parts.len() - index - 1;
+        let more = |left: usize| format!("  and {left} more");
+        let text = texts.last().map_or("", String::as_str);
+        let gap = if text.is_empty() { "" } else { "  " };
+        // On the last line something stays free to say that there is more.
+        let kept = if texts.len() < most || after == 0 { 0 } else { columns(&more(after)) };
+        if text.is_empty() || columns(text) + columns(gap) + columns(part) + kept <= room {
+            let longer = format!("{text}{gap}{part}");
+            texts.pop();
+            texts.push(longer);
+        } else if texts.len() < most {
+            texts.push(part.to_string());
+        } else {
+            let said = style.fit(text, room.saturating_sub(columns(&more(after + 1)))) + &more(after + 1);
+            texts.pop();
+            texts.push(said);
+            break;
+        }
+    }
+    let line = |(index, text): (usize, &String)| label_line(if index == 0 { label } else { "" }, text, style);
+    texts.iter().enumerate().map(line).collect()
+}
+
+/// The figures. Told tightly, what there is several of has a line.
+fn facts(result: &RunResult, style: &Style, tight: bool) -> Vec<String> {
     let totals = &result.totals;
-    let mut lines = vec![operations(totals, style), attempts(totals, style), latency(result, style)];
+    let mut lines = operations(totals, style);
+    lines.extend(attempts(totals, style));
+    lines.push(latency(result, style));
     lines.extend(recovery(result, style));
-    lines.extend(result.destinations.iter().take(DESTINATIONS).map(|of| destination(of, style)));
+    let shown = if tight { 1 } else { DESTINATIONS };
+    lines.extend(result.destinations.iter().take(shown).map(|of| destination(of, style)));
     lines.extend(waves(result, style));
-    lines.extend(actions(result, style));
+    lines.extend(actions(result, style, if tight { 1 } else { 3 }));
     lines.push(generator(result, style));
     if !result.limits_reached.is_empty() {
         let limits: Vec<String> =
@@ -116,7 +162,13 @@ fn facts(result: &RunResult, style: &Style) -> Vec<String> {
     lines
 }
 
-fn operations(totals: &Totals, style: &Style) -> String {
+/// A count and its word; nothing where it is nought.
+fn some(n: u64, word: &str) -> String {
+    if n > 0 { format!("{} {word}", count(n)) } else { String::new() }
+}
+
+/// How the operations ended: no loss is left out, so the figures are short before they take a second line.
+fn operations(totals: &Totals, style: &Style) -> Vec<String> {
     let parts = |show: fn(u64) -> String| -> Vec<String> {
         let some = |n: u64, word: &str| if n > 0 { format!("{} {word}", show(n)) } else { String::new() };
         vec![
@@ -124,28 +176,36 @@ fn operations(totals: &Totals, style: &Style) -> String {
             format!("{} succeeded", show(totals.succeeded)),
             format!("{} failed", show(totals.failed)),
             some(totals.unresolved, "unresolved"),
+            some(totals.dead_lettered, "dead-lettered"),
             some(totals.refused, "refused"),
             some(totals.dropped, "dropped"),
             some(totals.superseded, "superseded"),
-            some(totals.dead_lettered, "dead-lettered"),
         ]
     };
-    let exact = parts(count);
-    let length: usize = exact.iter().filter(|part| !part.is_empty()).map(|part| columns(part) + 2).sum();
-    let fits = length <= style.width.saturating_sub(LABEL) + 2;
-    parts_line("operations", &if fits { exact } else { parts(|n| number(n as f64)) }, style)
+    let short = || parts_lines("operations", &parts(|n| number(n as f64)), 1, style);
+    let exact = parts_lines("operations", &parts(count), 2, style);
+    let whole = |lines: &[String]| !lines.iter().any(|line| line.ends_with(" more"));
+    if exact.len() > 1 && whole(&short()) { short() } else { exact }
 }
 
-fn attempts(totals: &Totals, style: &Style) -> String {
-    let laundered = totals.laundered_retries.filter(|&laundered| laundered > 0.2);
+fn attempts(totals: &Totals, style: &Style) -> Vec<String> {
     let parts = [
         count(totals.attempts),
         format!("amplification {}", factor(totals.amplification)),
         format!("retry share {}", percent(totals.retry_share)),
         format!("peak {}", rate(totals.peak_attempts)),
-        laundered.map_or(String::new(), |x| format!("laundered {x:.2}")),
     ];
-    parts_line("attempts", &parts, style)
+    let laundered = totals.laundered_retries.filter(|&laundered| laundered > WORTH_A_WARNING);
+    let held = [
+        laundered.map_or(String::new(), |x| format!("laundered {x:.2}: retries that pass for first attempts")),
+        some(totals.budget_refused, "over budget"),
+        some(totals.throttled, "held by breaker or throttle"),
+    ];
+    let mut lines = vec![parts_line("attempts", &parts, style)];
+    if held.iter().any(|part| !part.is_empty()) {
+        lines.extend(parts_lines("", &held, 2, style));
+    }
+    lines
 }
 
 fn latency(result: &RunResult, style: &Style) -> String {
@@ -199,7 +259,8 @@ fn waves(result: &RunResult, style: &Style) -> Option<String> {
     let taps = &result.waves.as_ref()?.all;
     let seen = [("arrived", &taps.arrived), ("dispatched", &taps.dispatched), ("scheduled", &taps.scheduled)];
     let parts: Vec<String> = seen.iter().filter_map(|(tap, wave)| wave.as_ref().map(|wave| wave_words(tap, wave))).collect();
-    (!parts.is_empty()).then(|| parts_line("waves", &parts, style))
+    let none = "unknown: too short, or too little traffic, to see them in";
+    Some(if parts.is_empty() { label_line("waves", none, style) } else { parts_line("waves", &parts, style) })
 }
 
 fn wave_words(tap: &str, wave: &WaveResult) -> String {
@@ -213,25 +274,38 @@ fn wave_words(tap: &str, wave: &WaveResult) -> String {
 }
 
 /// What the timeline did beside harm, what went wrong first.
-fn actions(result: &RunResult, style: &Style) -> Option<String> {
+fn actions(result: &RunResult, style: &Style, most: usize) -> Vec<String> {
     let mut sorted: Vec<&ActionResult> = result.actions.iter().collect();
     sorted.sort_by_key(|action| (action.undone != Some(false), action.outcome != ActionStatus::Failed));
     let words = |action: &&ActionResult| {
         let undone = if action.undone == Some(false) { ", NOT UNDONE" } else { "" };
         let what = match (action.outcome, action.affected) {
-            (ActionStatus::Done, Some(affected)) => format!("{} affected", count(affected)),
+            (ActionStatus::Done, Some(affected)) => affected_words(action, affected, result),
             (ActionStatus::Done, None) => "done".into(),
             (ActionStatus::Failed, _) => "FAILED".into(),
             (ActionStatus::Skipped, _) => "left out".into(),
         };
-        format!("{} {what}{undone}", action.name)
+        format!("{} {}: {what}{undone}", millis(Some(action.at_ms as f64)), action.name)
     };
-    (!sorted.is_empty()).then(|| parts_line("actions", &sorted.iter().map(words).collect::<Vec<_>>(), style))
+    let parts: Vec<String> = sorted.iter().map(words).collect();
+    if parts.is_empty() { Vec::new() } else { parts_lines("actions", &parts, most, style) }
+}
+
+/// `200 workers`.
+fn affected_words(action: &ActionResult, affected: u64, result: &RunResult) -> String {
+    let workers = result.destinations.iter().any(|of| Some(&of.fleet) == action.fleet.as_ref());
+    let what = match (action.kind.as_str(), workers) {
+        ("drop_backlog", _) => "operation",
+        ("restart" | "set_policy" | "scale", true) => "worker",
+        ("restart" | "set_policy" | "scale" | "pause" | "resume", false) => "client",
+        ("pause" | "resume" | "set_lane" | "set_limit", true) => "destination",
+        _ => return format!("{} affected", count(affected)),
+    };
+    format!("{} {what}{}", count(affected), if affected == 1 { "" } else { "s" })
 }
 
 fn generator(result: &RunResult, style: &Style) -> String {
     let generator = &result.generator;
-    let some = |n: u64, word: &str| if n > 0 { format!("{} {word}", count(n)) } else { String::new() };
     let wasted = result.service.as_ref().and_then(|service| service.wasted_work);
     let parts = [
         format!("lag p50 {} p99 {}", millis(generator.lag_p50_ms), millis(generator.lag_p99_ms)),
@@ -257,16 +331,52 @@ fn why(result: &RunResult, style: &Style) -> Vec<String> {
     lines
 }
 
-/// The gates, those that need a look first.
-fn findings(result: &RunResult, style: &Style) -> Vec<String> {
-    let weight = |finding: &&FindingResult| match finding.status {
-        GateStatus::Fail => 0,
-        GateStatus::Inconclusive => 1,
-        GateStatus::Pass => 2,
-    };
-    let mut sorted: Vec<&FindingResult> = result.findings.iter().collect();
-    sorted.sort_by_key(weight);
-    sorted.into_iter().map(|finding| finding_line(finding, style)).collect()
+/// The reasons and the gates, before it is known how many lines they have.
+struct Below {
+    why: Vec<String>,
+    /// Gates that failed, then those without evidence.
+    urgent: Vec<String>,
+    passed: Vec<String>,
+}
+
+impl Below {
+    fn of(result: &RunResult, style: &Style) -> Self {
+        let lines = |status| result.findings.iter().filter(move |finding| finding.status == status);
+        let urgent = lines(GateStatus::Fail).chain(lines(GateStatus::Inconclusive));
+        Self {
+            why: why(result, style),
+            urgent: urgent.map(|finding| finding_line(finding, style)).collect(),
+            passed: lines(GateStatus::Pass).map(|finding| finding_line(finding, style)).collect(),
+        }
+    }
+
+    /// Lines that all of it takes.
+    fn wanted(&self) -> usize {
+        self.why.len() + self.urgent.len() + self.passed.len()
+    }
+
+    /// Lines that it takes to show every gate that did not pass, and to say that there is more.
+    fn needed(&self) -> usize {
+        self.why.len().min(2) + self.urgent.len() + self.passed.len().min(1)
+    }
+
+    /// As much as there is room for; what is left out is said. A gate that did not pass has the first claim to a line.
+    fn bounded(self, room: usize, style: &Style) -> Vec<String> {
+        let rest = room.saturating_sub(self.urgent.len());
+        let for_why = rest - self.passed.len().min(rest / 2).max(usize::from(rest > 0 && !self.passed.is_empty()));
+        let mut lines = self.why;
+        cut(&mut lines, for_why, style, |_| "and more, see result.json".to_string());
+        let urgent = self.urgent.len();
+        let mut gates = self.urgent;
+        gates.extend(self.passed);
+        let all = gates.len();
+        cut(&mut gates, room.saturating_sub(lines.len()), style, |kept| match urgent.saturating_sub(kept) {
+            0 => format!("and {} more gates, see result.json", all - kept),
+            bad => format!("and {} more gates ({bad} failed or unknown), see result.json", all - kept),
+        });
+        lines.extend(gates);
+        lines
+    }
 }
 
 fn finding_line(finding: &FindingResult, style: &Style) -> String {
@@ -288,27 +398,14 @@ fn finding_line(finding: &FindingResult, style: &Style) -> String {
     format!("{}{rest}", style.paint(colour, &sign))
 }
 
-/// As much as there is room for; what is left out is said.
-fn bounded(why: Vec<String>, findings: Vec<String>, room: usize, style: &Style) -> Vec<String> {
-    let findings_least = findings.len().min(room / 2);
-    let mut lines = cut(why, room - findings_least, "reasons", style);
-    lines.extend(cut(findings, room.saturating_sub(lines.len()), "gates", style));
-    lines
-}
-
-fn cut(mut lines: Vec<String>, room: usize, what: &str, style: &Style) -> Vec<String> {
+/// Cuts lines to those there is room for; the last says what is missing, from how many are kept.
+fn cut(lines: &mut Vec<String>, room: usize, style: &Style, missing: impl Fn(usize) -> String) {
     if lines.len() > room {
-        let left_out = lines.len() - room.saturating_sub(1);
         lines.truncate(room.saturating_sub(1));
         if room > 0 {
-            let text = match what {
-                "gates" => format!("and {left_out} more gates, see result.json"),
-                _ => "and more, see result.json".to_string(),
-            };
-            lines.push(label_line("", &text, style));
+            lines.push(label_line("", &missing(lines.len()), style));
         }
     }
-    lines
 }
 
 #[cfg(test)]
@@ -412,11 +509,11 @@ mod tests {
             dispatched: Some(wave(WaveVerdict::None)),
             arrived: Some(wave(WaveVerdict::Weak)),
         };
-        let action = |name: &str, outcome, affected, undone| ActionResult {
+        let action = |name: &str, kind: &str, at_ms, outcome, affected, undone| ActionResult {
             name: name.into(),
-            kind: "exec".into(),
+            kind: kind.into(),
             fleet: None,
-            at_ms: 1,
+            at_ms,
             outcome,
             affected,
             detail: String::new(),
@@ -425,16 +522,69 @@ mod tests {
         let mut result = sample::stuck();
         result.waves = Some(super::super::result::WavesResult { from_ms: 0, score: None, all: taps, fleets: Vec::new() });
         result.actions = vec![
-            action("hold", ActionStatus::Done, Some(1_200), None),
-            action("stop", ActionStatus::Done, None, Some(false)),
-            action("page", ActionStatus::Failed, None, Some(true)),
+            action("hold", "pause", 900_000, ActionStatus::Done, Some(1_200), None),
+            action("stop", "exec", 2_000, ActionStatus::Done, None, Some(false)),
+            action("page", "http", 2_000, ActionStatus::Failed, None, Some(true)),
         ];
         let text = verdict(&result, &Style { width: 120, ..Style::default() }, None);
         for line in [
             "waves       arrived WEAK 59.8x every 1m (r 1.00)  dispatched NONE  scheduled WAVES 59.8x every 1m (r 1.00)",
-            "actions     stop done, NOT UNDONE  page FAILED  hold 1,200 affected",
+            "actions     2s stop: done, NOT UNDONE  2s page: FAILED  15m hold: 1,200 clients",
         ] {
             assert!(text.contains(line), "{line}\n{text}");
+        }
+        let action = result.actions[0].clone();
+        result.actions = vec![action; 20];
+        let text = verdict(&result, &Style::default(), None);
+        assert!(text.contains("15m hold: 1,200 clients  and 14 more\n"), "{text}");
+        result.waves =
+            Some(super::super::result::WavesResult { from_ms: 0, score: None, all: Default::default(), fleets: Vec::new() });
+        assert!(verdict(&result, &Style::default(), None).contains("waves       unknown"));
+    }
+
+    #[test]
+    fn no_loss_and_nothing_held_back_is_left_out() {
+        let mut result = sample::stuck();
+        let totals = &mut result.totals;
+        (totals.dead_lettered, totals.dropped, totals.superseded) = (5_853, 12_345, 77_000);
+        (totals.budget_refused, totals.throttled, totals.laundered_retries) = (1_234, 5_678, Some(0.45));
+        let text = verdict(&result, &Style::default(), Some(REPORT));
+        for part in ["5,853 dead-lettered", "77,000 superseded", "1,234 over budget", "5,678 held by breaker", "laundered 0.45"] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        result.totals.laundered_retries = Some(0.19);
+        assert!(!verdict(&result, &Style::default(), None).contains("laundered"));
+    }
+
+    #[test]
+    fn every_gate_that_did_not_pass_has_a_line_whatever_else_there_is() {
+        let long = "because of everything, ".repeat(20);
+        for (failed, unknown, passed) in [(1, 0, 0), (2, 0, 12), (2, 3, 12), (5, 2, 1), (4, 0, 0)] {
+            let mut result = sample::pass();
+            let gate = result.findings[0].clone();
+            let gates = |n, status| std::iter::repeat_n(FindingResult { status, ..gate.clone() }, n);
+            let all = gates(passed, GateStatus::Pass).chain(gates(unknown, GateStatus::Inconclusive));
+            result.findings = all.chain(gates(failed, GateStatus::Fail)).collect();
+            let recovery = result.recovery.as_mut().unwrap();
+            recovery.sentence = long.clone();
+            result.reasons = vec!["something else".into(), long.clone()];
+            (result.totals.dead_lettered, result.totals.dropped, result.totals.throttled) = (5_853, 12_345, 9);
+            let text = verdict(&result, &Style::default(), Some(REPORT));
+            let shown = |sign| text.lines().filter(|line| line.starts_with(sign)).count();
+            assert_eq!((shown("✗ fail"), shown("? unknown")), (failed, unknown), "{failed} {unknown} {passed}\n{text}");
+            assert!(text.contains(REPORT) && text.lines().count() <= SCREEN, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_exit_code_is_never_cut() {
+        let mut result = sample::aborted();
+        result.plan.name = "a plan with a name that is long".repeat(3);
+        result.plan.time_scale = Some("1/20".into());
+        for (width, said) in [(80, "of 1m · a pl… · seed 7 · time scale 1/20"), (60, "after 23s of 1m"), (40, "by SIGINT")] {
+            let text = verdict(&result, &Style { width, ..Style::default() }, None);
+            let first = text.lines().next().unwrap();
+            assert!(first.ends_with("exit 130") && first.contains(said), "{first}");
         }
     }
 

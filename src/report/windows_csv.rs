@@ -6,7 +6,7 @@
 //! - `t_ms`: when the window begins, since the run began; `phase`: the phase that it begins in
 //! - `offered`, `attempts`, `retries`, `retry_share`: operations by intended start; attempts by send
 //! - `scheduled`, `arrived`: operations whose moment to be sent came; requests that reached the proxy
-//! - `succeeded`, `failed`, `refused`, `dropped`: operations by how they ended, booked when they did
+//! - `succeeded`, `failed`, `refused`, `dropped`, `superseded`, `dead_lettered`: operations by how they ended, booked when they did
 //! - `late_starts`, `budget_refused`, `throttled`: operations started late; retries that a budget refused; tries that a breaker or a
 //!   throttle refused
 //! - `attempt_…`: attempts that ended, by how: `success`, `status_429`, other `status_4xx`, `status_5xx`, `status_other`,
@@ -19,7 +19,7 @@ use super::result::{RunResult, WindowResult};
 use std::io::{self, Write};
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 35] = [
+pub const COLUMNS: [&str; 37] = [
     "t_ms",
     "phase",
     "offered",
@@ -32,6 +32,8 @@ pub const COLUMNS: [&str; 35] = [
     "failed",
     "refused",
     "dropped",
+    "superseded",
+    "dead_lettered",
     "late_starts",
     "budget_refused",
     "throttled",
@@ -58,7 +60,7 @@ pub const COLUMNS: [&str; 35] = [
 ];
 
 /// Where the columns of attempt outcomes begin.
-const OUTCOMES_FROM: usize = 15;
+const OUTCOMES_FROM: usize = 17;
 /// How many there are.
 const OUTCOMES: usize = 11;
 
@@ -82,6 +84,7 @@ fn row(window: &WindowResult, phase: &str) -> Vec<String> {
     row.push(figure(window.retry_share));
     row.extend([window.scheduled, window.arrived].map(|n| n.to_string()));
     row.extend([window.succeeded, window.failed, window.refused, window.dropped].map(|n| n.to_string()));
+    row.extend([window.superseded, window.dead_lettered].map(|n| n.to_string()));
     row.extend([window.late_starts, window.budget_refused, window.throttled].map(|n| n.to_string()));
     row.extend(outcomes(window).map(|n| n.to_string()));
     row.extend([window.p50_ms, window.p99_ms, window.attempt_p99_ms, window.lag_p99_ms].map(figure));
@@ -148,11 +151,14 @@ mod tests {
 
     #[test]
     fn no_evidence_is_an_empty_field() {
-        let row = row(&WindowResult::default(), "steady");
+        let window = WindowResult { superseded: 3, dead_lettered: 7, throttled: 9, ..WindowResult::default() };
+        let row = row(&window, "steady");
         let field = |name| &row[COLUMNS.iter().position(|&column| column == name).unwrap()];
         for name in ["retry_share", "p50_ms", "p99_ms", "attempt_p99_ms", "lag_p99_ms", "oldest_age_ms"] {
             assert_eq!(field(name), "", "{name}");
         }
-        assert_eq!(field("offered"), "0");
+        for (name, shown) in [("offered", "0"), ("superseded", "3"), ("dead_lettered", "7"), ("throttled", "9")] {
+            assert_eq!(field(name), shown, "{name}");
+        }
     }
 }

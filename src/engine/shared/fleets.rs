@@ -2,14 +2,15 @@
 
 use super::WINDOW;
 use crate::fault::{Origin, Phase};
-use crate::fleet::{Machine, Setup, Shared};
+use crate::fleet::{LEAST_AFTER_REFUSAL, Machine, Setup, Shared};
 use crate::metrics::Recorder;
+
 use crate::pace::Pacer;
 use crate::plan::{Fleet, Plan, action};
 use crate::policy::Budget;
 use crate::policy::budget::Tier;
 use crate::policy::guards::SharedGuards;
-use crate::time::{Rate, Timestamp};
+use crate::time::{Rate, Span, Timestamp};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -81,6 +82,8 @@ pub fn machines(plan: &Plan, shared: &[Shared], part: Part) -> Vec<Machine> {
             workers: fleet.workers.clone(),
             clients: part.clients(plan, number),
             grain: plan.timer_grain,
+            // An enqueue takes no time.
+            least_wait: if fleet.into.is_some() { LEAST_AFTER_REFUSAL } else { Span::ZERO },
             end: Timestamp::ZERO + plan.length,
             route_weights: plan.target.routes.iter().map(|route| route.weight).collect(),
             actions: action::of_fleet(&plan.actions, fleet_number(number)),

@@ -23,8 +23,12 @@ use std::sync::atomic::{AtomicI32, Ordering};
 /// How many things may happen within one window beside so many for each client: beyond it virtual time hardly moves, and nobody would see
 /// the end.
 const CROWDED: u64 = 1_000_000;
-/// The same, for each client: a million attempts a minute of one client would fit.
+/// The same, for each client: a million attempts a minute of one client would fit. So hard work only few of many.
 const CROWDED_EACH: u64 = 100_000;
+/// How many clients may work so hard.
+const FEW: u64 = 1_000;
+/// The same, for each of the others.
+const OTHERS_EACH: u64 = 100;
 /// How many things happen between two looks at whether a signal came.
 const LOOK_EVERY: u64 = 8192;
 
@@ -210,7 +214,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         let clients = self.plan.fleets.iter().map(|fleet| u64::from(fleet.config.clients)).sum::<u64>();
         let stop = if number != 0 {
             StopReason::Signal(number)
-        } else if crowd > CROWDED + CROWDED_EACH * clients {
+        } else if crowd > CROWDED + CROWDED_EACH * clients.min(FEW) + OTHERS_EACH * clients {
             StopReason::Internal(format!(
                 "virtual time hardly moves: {crowd} events within second {}, for {clients} clients; give what they do at once some time: \
                  a `network` that takes some, a backoff, a `think`, a longer service time",

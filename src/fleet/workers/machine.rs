@@ -24,16 +24,13 @@ use crate::fleet::action::{FleetAction, PauseScope};
 use crate::fleet::ceiling::Ceiling;
 use crate::fleet::interface::{Command, Gauges, Output, Reason, Setup, Token};
 use crate::fleet::slab::{Held, Slab};
-use crate::operation::{End, Next, Operation};
+use crate::operation::{End, LEAST_AFTER_REFUSAL, Next, Operation};
 use crate::policy::{Guards, Hint};
 use crate::time::{Span, Timestamp};
 
 /// How many operations of one stream one wake-up offers at most; a generator that is behind by more
 /// catches up in steps, and its engine gets its turn between them.
 const ARRIVALS_PER_WAKE: usize = 256;
-
-/// The least wait before a new pass after a try that was refused locally.
-const LEAST_AFTER_REFUSAL: Span = Span::from_millis(1);
 
 /// A fleet of workers.
 #[derive(Debug)]

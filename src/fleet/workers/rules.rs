@@ -157,7 +157,7 @@ impl Rules {
             Budgets::Shared(budget) => Some(&**budget),
             Budgets::Each(budgets) => budgets.get(job.account as usize).and_then(Option::as_ref),
         };
-        Terms { policy: &self.policy, budget, grain: self.grain, key: self.key(job, 0) }
+        Terms { policy: &self.policy, budget, grain: self.grain, least_wait: Span::ZERO, key: self.key(job, 0) }
     }
 
     /// When an operation that is not on the wire gives up.

@@ -1,12 +1,15 @@
 //! The rules of arithmetic that apply to a plan, each with the plan's numbers.
 
-use super::{Offered, WorstAttempts, capacity, offered, offered_total, worst_attempts_of, worst_load};
-use crate::fault::Fault;
+use super::{
+    Offered, WorstAttempts, capacity, most_offered, offered, offered_total, policies_of, requeues, worst_attempts,
+    worst_attempts_of, worst_load,
+};
+use crate::fault::{Fault, Origin, Step};
 use crate::plan::{Fleet, Plan};
 use crate::policy::backoff::{Backoff, Clamp, Exponential, Jitter, WaitInput};
-use crate::policy::budget::Tier;
+use crate::policy::budget::{Tier, WhenSpent};
 use crate::policy::hint::{HintForm, Said};
-use crate::policy::{Policy, RetryAfter};
+use crate::policy::{Attempts, Policy, RetryAfter};
 use crate::service::config::{LimiterConfig, Servers, ServiceConfig};
 use crate::time::Span;
 
@@ -34,7 +37,7 @@ pub fn rules(plan: &Plan) -> Vec<Rule> {
     rules.extend(load.as_ref().map(|load| spikes(plan, load)).unwrap_or_default());
     rules.extend(plan.target.behaviour().and_then(|service| patience(plan, service)));
     for fleet in &plan.fleets {
-        rules.extend(shape(fleet));
+        rules.extend(shape(fleet, plan));
     }
     rules.extend(hints(plan));
     rules
@@ -92,27 +95,31 @@ fn storm(plan: &Plan, load: &Load) -> Option<Rule> {
     if load.offered >= load.capacity {
         return None;
     }
-    let budgeted = plan.senders().all(|fleet| fleet.policy.budget.is_some());
+    let budgeted = plan.senders().all(|fleet| is_budgeted(fleet, plan));
     let mut worst = 0.0;
     for fleet in plan.senders() {
-        let WorstAttempts::AtMost(attempts) = worst_attempts_of(fleet) else {
+        let WorstAttempts::AtMost(attempts) = worst_attempts_of(fleet, plan) else {
             let sentence = format!(
-                "vulnerable to a retry storm: fleet `{}` retries without limit, so attempts can exceed the {}/s that the target serves",
+                "{}vulnerable to a retry storm: fleet `{}` retries without limit, so attempts can exceed the {}/s that the target serves",
+                if budgeted { "without its budget, " } else { "" },
                 fleet.name,
                 n(load.capacity)
             );
             return Some(rule("retry_storm", !budgeted, sentence));
         };
-        worst += share_of(fleet, plan, load) * attempts;
+        worst += most_of(fleet, plan, load) * attempts;
     }
+    let set = plan.senders().any(|fleet| most_offered(fleet, plan).rate() > offered(&fleet.config).rate());
     let danger = worst > load.capacity;
     let senders: Vec<&Fleet> = plan.senders().collect();
     let sum = if let [fleet] = senders[..]
-        && let WorstAttempts::AtMost(attempts) = worst_attempts_of(fleet)
+        && !set
+        && let WorstAttempts::AtMost(attempts) = worst_attempts_of(fleet, plan)
     {
         format!("{}/s × {} attempts = {}/s", n(load.offered), n(attempts), n(worst))
     } else {
-        format!("{}/s offered, {}/s with every retry", n(load.offered), n(worst))
+        let at_most = if set { " and at the highest rate that an action sets" } else { "" };
+        format!("{}/s offered, {}/s with every retry{at_most}", n(load.offered), n(worst))
     };
     let sentence = match (danger, budgeted) {
         (true, false) => format!(
@@ -129,6 +136,23 @@ fn storm(plan: &Plan, load: &Load) -> Option<Rule> {
         ),
     };
     Some(rule("retry_storm", danger && !budgeted, sentence))
+}
+
+/// Whether a budget caps the retries of a fleet, under every policy that it has.
+fn is_budgeted(fleet: &Fleet, plan: &Plan) -> bool {
+    policies_of(fleet, plan).all(|policy| policy.budget.is_some() && !is_laundered(fleet, policy))
+}
+
+/// Whether retries that the budget refuses come back as first attempts, which no budget refuses.
+fn is_laundered(fleet: &Fleet, policy: &Policy) -> bool {
+    let gives_up = policy.budget.as_ref().is_some_and(|budget| budget.value.when_spent == WhenSpent::GiveUp);
+    requeues(fleet) && (gives_up || policy.attempts == Attempts::Limited(1))
+}
+
+/// What a fleet offers at the highest rate that an action sets.
+fn most_of(fleet: &Fleet, plan: &Plan, load: &Load) -> f64 {
+    let more = most_offered(fleet, plan).rate() - offered(&fleet.config).rate();
+    share_of(fleet, plan, load) + more
 }
 
 fn share_of(fleet: &Fleet, plan: &Plan, load: &Load) -> f64 {
@@ -152,6 +176,9 @@ fn budgets(plan: &Plan, load: &Load) -> Vec<Rule> {
     }
     let one = |fleet: &Fleet| {
         let budget = fleet.policy.budget.as_ref()?;
+        if is_laundered(fleet, &fleet.policy) {
+            return Some(rule("budget", true, laundered(&fleet.name)));
+        }
         let sharers = if budget.value.tier == Tier::Client { f64::from(fleet.config.clients) } else { 1.0 };
         let unearned = budget.value.kind.unearned() * sharers / share_of(fleet, plan, load).max(f64::MIN_POSITIVE);
         let ratio = budget.value.kind.ratio().filter(|_| budget.value.tier != Tier::Operation)?.get() + unearned;
@@ -170,12 +197,18 @@ fn budgets(plan: &Plan, load: &Load) -> Vec<Rule> {
     plan.senders().filter_map(one).collect()
 }
 
+fn laundered(fleet: &str) -> String {
+    format!(
+        "the budget of `{fleet}` does not protect: an operation whose retry it refuses goes back to the queue (`on_give_up: requeue`), and comes again as the first attempt of a new pass, which no budget refuses; with `when_spent: park` it waits until the budget has earned it"
+    )
+}
+
 /// Backoff does not make open load less.
 fn spreading(plan: &Plan, load: &Load) -> Option<Rule> {
     let waits = |fleet: &&Fleet| !matches!(fleet.policy.backoff, Backoff::None(_)) && fleet.policy.budget.is_none();
     let open = |fleet: &&Fleet| offered(&fleet.config).is_open();
     let fleet = plan.senders().filter(open).find(waits)?;
-    let WorstAttempts::AtMost(attempts) = worst_attempts_of(fleet) else { return None };
+    let WorstAttempts::AtMost(attempts) = worst_attempts_of(fleet, plan) else { return None };
     (attempts > 1.0 && load.offered < load.capacity && load.offered * attempts > load.capacity).then(|| {
         let sentence = format!(
             "the load is open: backoff and jitter of `{}` spread its retries out, they do not make them fewer",
@@ -192,7 +225,8 @@ fn drain(plan: &Plan, load: &Load) -> Option<Rule> {
     }
     let step = plan.timeline.iter().max_by_key(|step| step.to.since(step.from))?;
     let total = matches!(step.fault, Fault::Refuse(_) | Fault::Hang(_) | Fault::Blackhole(_));
-    if !total {
+    // How much of a queue goes to some of its destinations is not known here.
+    if !total || step.destinations.is_some() {
         return None;
     }
     let lasting = step.to.since(step.from);
@@ -201,9 +235,12 @@ fn drain(plan: &Plan, load: &Load) -> Option<Rule> {
         .map(|fleet| {
             let kept = fleet.policy.deadline.map_or(lasting, |deadline| deadline.min(lasting)).as_secs_f64();
             let most = f64::from(fleet.config.clients) * f64::from(fleet.config.outbox);
-            (share_of(fleet, plan, load) * kept).min(most)
+            (share_of(fleet, plan, load) * kept).min(most) * struck(fleet, plan, step)
         })
         .sum();
+    if held < 1.0 {
+        return None;
+    }
     let seconds = held / (load.capacity - load.offered);
     let sentence = format!(
         "if every operation of `{}` ({lasting}) waits for its end, {} of them drain in {} (N / (C − λ)), with no retry wasted",
@@ -212,6 +249,15 @@ fn drain(plan: &Plan, load: &Load) -> Option<Rule> {
         span(seconds)
     );
     Some(rule("drain", false, sentence))
+}
+
+/// How much of a fleet a step strikes.
+fn struck(fleet: &Fleet, plan: &Plan, step: &Step) -> f64 {
+    let number = plan.fleets.iter().position(|known| known.name == fleet.name).and_then(|number| u16::try_from(number).ok());
+    let Some(number) = number else { return 0.0 };
+    let (regions, clients) = (&fleet.config.regions, fleet.config.clients);
+    let cut_off = (0..regions.count()).filter(|&region| step.strikes(Origin { fleet: number, region }));
+    cut_off.map(|region| regions.turns(region, clients).len() as f64).sum::<f64>() / f64::from(clients.max(1))
 }
 
 /// N / (C − λ), for what a spike brings above the capacity.
@@ -258,9 +304,9 @@ fn patience(plan: &Plan, service: &ServiceConfig) -> Option<Rule> {
 }
 
 /// What follows from the shape of a fleet's backoff.
-fn shape(fleet: &Fleet) -> Vec<Rule> {
+fn shape(fleet: &Fleet, plan: &Plan) -> Vec<Rule> {
     let name = &fleet.name;
-    let WorstAttempts::AtMost(attempts) = worst_attempts_of(fleet) else { return march(fleet) };
+    let WorstAttempts::AtMost(attempts) = worst_attempts_of(fleet, plan) else { return march(fleet) };
     if attempts < 2.0 {
         return Vec::new();
     }
@@ -309,6 +355,10 @@ fn late_cap(fleet: &Fleet, e: &Exponential) -> Option<Rule> {
     while wait < cap.as_secs_f64() && failure < 64 && e.multiplier > 1.0 {
         wait *= e.multiplier;
         failure += 1;
+    }
+    // Only a retry that is made can lose its jitter.
+    if matches!(worst_attempts(&fleet.policy), WorstAttempts::AtMost(attempts) if f64::from(failure) >= attempts) {
+        return None;
     }
     let sentence = format!(
         "`{}` caps its wait at {cap} after the jitter: from the {failure}. retry on the jitter is gone, and clients march in step",

@@ -1,6 +1,6 @@
 //! Checks of what the timeline does beside harm: names resolved, numbers within what the fleets have.
 
-use super::{Context, fleets, loads, names, policy, target};
+use super::{Context, fleets, loads, names, policy, target, workers};
 use crate::config::{At, Place};
 use crate::fleet::FleetAction;
 use crate::gate::config::{Probe, StopConfig, StopTrigger};
@@ -130,9 +130,9 @@ impl Actions<'_> {
             }
             PolicyRef::Named(_) => fleets::resolve(&fleet.value, policy, self.raw, cx)?.1,
         };
-        let before = self.fleets.iter().find(|known| known.name == fleet.value).map(|known| &known.policy);
-        if let Some(before) = before {
-            fits(before, &resolved, afresh, &fleet.value, policy.place, cx);
+        if let Some(known) = self.fleets.iter().find(|known| known.name == fleet.value) {
+            fits(&known.policy, &resolved, afresh, &fleet.value, policy.place, cx);
+            workers::lanes(known, &resolved, policy.place, cx);
         }
         Some(resolved)
     }
@@ -345,6 +345,7 @@ timeline:
             ("{ at: 1s, fleets: [bots], action: { resume: { fleet: bots } } }", "names its own fleet"),
             ("{ at: 1s, action: { scale: { fleet: bots, to: 5 } } }", "cannot be scaled to 5"),
             ("{ at: 1s, action: { set_rate: { fleet: bots, factor: 50% } } }", "no steady rate"),
+            ("{ at: 1s, action: { set_rate: { fleet: phones, factor: 2 } } }", "write `200%`"),
             ("{ at: 1s, action: { set_rate: { fleet: phones } } }", "exactly one of `to` and `factor`"),
             ("{ at: 1s, action: { exec: { command: [] } } }", "the command is empty"),
             ("{ at: 1s, action: { exec: { command: [x], within: 1h } } }", "expected up to 5m"),

@@ -1,12 +1,12 @@
 //! Checks of the comparison: its fleet, its policies, its gates.
 
-use super::{Context, guards, judge, names, policy};
+use super::{Context, guards, judge, names, policy, workers};
 use crate::config::{At, Place};
 use crate::gate::many::RawCompareGate;
 use crate::gate::{CompareGate, Compared};
 use crate::metrics::Figure;
 use crate::plan::compare::{CandidateRef, RawCompare};
-use crate::plan::{Candidate, Compare, RawPlan, arithmetic};
+use crate::plan::{Candidate, Compare, Fleet, RawPlan, arithmetic};
 
 /// The most candidates of a comparison.
 const MAX_CANDIDATES: usize = 64;
@@ -23,7 +23,7 @@ pub(super) fn named(raw: &RawPlan) -> impl Iterator<Item = &str> {
 }
 
 /// The comparison, names resolved; none where there is none, or where it cannot be run.
-pub(super) fn check(raw: &RawPlan, cx: &mut Context) -> Option<Compare> {
+pub(super) fn check(raw: &RawPlan, fleets: &[Fleet], cx: &mut Context) -> Option<Compare> {
     let At { value: compare, .. } = raw.compare.as_ref()?.0.as_ref()?;
     let fleet = fleet(compare, cx);
     let Checked { reference, candidates, known } = policies(compare, raw, cx);
@@ -31,6 +31,7 @@ pub(super) fn check(raw: &RawPlan, cx: &mut Context) -> Option<Compare> {
     let gates = gates(compare, &known, raw, cx);
     if let Some(fleet) = fleet {
         budgets(fleet, raw, reference.iter().chain(&candidates), cx);
+        lanes(compare, fleets, reference.iter().chain(&candidates), cx);
     }
     Some(Compare { fleet: fleet?, reference: reference?, candidates, seeds: compare.seeds.value, gates })
 }
@@ -161,6 +162,17 @@ fn budgets<'a>(fleet: u16, raw: &RawPlan, policies: impl Iterator<Item = &'a Can
     let Some(At { value: fleet, .. }) = &entry.value.0 else { return };
     for candidate in policies {
         guards::check(&candidate.policy, fleet.config.clients, arithmetic::offered(&fleet.config), &entry.name, cx);
+    }
+}
+
+/// The lanes that a candidate's retries go to must be in the fleet's queue.
+fn lanes<'a>(compare: &RawCompare, fleets: &[Fleet], policies: impl Iterator<Item = &'a Candidate>, cx: &mut Context) {
+    // One that could not be read has been told of.
+    let Some(fleet) = fleets.iter().find(|fleet| fleet.name == compare.fleet.value) else { return };
+    let written = || [&compare.reference].into_iter().chain(compare.candidates.value.iter().filter_map(|one| one.0.as_ref()));
+    for candidate in policies.filter(|candidate| candidate.policy != fleet.policy) {
+        let place = written().find(|one| one.value.name() == candidate.name).map_or(compare.fleet.place, |one| one.place);
+        workers::lanes(fleet, &candidate.policy, place, cx);
     }
 }
 

@@ -73,7 +73,9 @@ fn read_fleets<'a>(raw: &'a RawPlan, length: Option<Span>, used: &mut BTreeSet<&
                 workers::policy_fits(&entry.name, workers, &policy, fleet.policy.place, cx);
             }
             let (name, config, workers) = (entry.name.clone(), fleet.config.clone(), fleet.workers.clone());
-            fleets.push(Fleet { name, policy_name, policy, config, workers, into: None });
+            let resolved = Fleet { name, policy_name, policy, config, workers, into: None };
+            workers::lanes(&resolved, &resolved.policy, fleet.policy.place, cx);
+            fleets.push(resolved);
         }
     }
     let origins: usize = fleets.iter().map(|fleet| usize::from(fleet.config.regions.count())).sum();

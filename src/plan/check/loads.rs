@@ -52,6 +52,11 @@ pub(super) fn check(path: &[&str], load: &Load, clients: u32, length: Option<Spa
         Load::Schedule(schedule) => {
             let places = [at(cx, if schedule.first.is_some() { "first" } else { "every" }), at(cx, "spread")];
             moment_fits(schedule.first(), Span::ZERO, length, places, cx);
+            let every = schedule.every.as_secs_f64();
+            if every > 0.0 {
+                let place = at(cx, "every");
+                rate_bounds_above(f64::from(clients) / every, place, cx);
+            }
         }
         Load::DayCurve(curve) => {
             let place = at(cx, "points");

@@ -69,7 +69,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
     let timeline = timeline::check(&raw, &fleets, length, &mut cx);
     returns::resolve(&mut fleets, &raw, &timeline, &mut cx);
     let judged = judge::check(&raw, &timeline, &fleets, length, &mut cx);
-    let compare = compare::check(&raw, &mut cx);
+    let compare = compare::check(&raw, &fleets, &mut cx);
     Some(Plan {
         name: name?,
         seed: raw.seed.0?,

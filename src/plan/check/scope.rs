@@ -7,7 +7,7 @@ use crate::plan::Fleet;
 use crate::plan::raw::RawStep;
 
 /// The numbers of the fleets that a step strikes; none for all of them.
-pub(super) fn fleets(raw: &RawStep, known: &[String], cx: &mut Context) -> Option<Vec<u16>> {
+pub(super) fn fleets(raw: &RawStep, known: &[String], all: &[Fleet], cx: &mut Context) -> Option<Vec<u16>> {
     let At { value: list, place } = raw.fleets.as_ref()?;
     if list.is_empty() {
         cx.error(*place, "no fleet is named: the fault would strike nobody", "leave `fleets` out to strike all of them");
@@ -22,7 +22,21 @@ pub(super) fn fleets(raw: &RawStep, known: &[String], cx: &mut Context) -> Optio
     }
     numbers.sort_unstable();
     numbers.dedup();
+    producers(raw, list, all, cx);
     Some(numbers)
+}
+
+/// What producers do never reaches the network.
+fn producers(raw: &RawStep, list: &[At<String>], all: &[Fleet], cx: &mut Context) {
+    let is_producer = |name: &&At<String>| all.iter().any(|fleet| fleet.name == name.value && fleet.into.is_some());
+    let Some(first) = list.iter().find(is_producer) else { return };
+    let message = format!("fleet `{}` fills a queue, which takes no network: no fault can touch it", first.value);
+    let hint = "name the fleet of workers whose queue it fills; `pause: { scope: ingress }` refuses what comes into that";
+    if list.iter().all(|name| is_producer(&name)) && raw.fault.is_some() {
+        cx.error(first.place, message, hint);
+    } else {
+        cx.warn(first.place, message, hint);
+    }
 }
 
 /// The regions that a step strikes, among those of `struck`; none for all of them. A name stands for the region of that name

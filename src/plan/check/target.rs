@@ -26,7 +26,8 @@ pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], calls: bool, cx: &m
     allow(target, calls, cx);
     if let Some(max) = target.max_attempts {
         let place = cx.at(&["target", "max_attempts"]);
-        let offered: f64 = fleets.iter().map(|fleet| arithmetic::offered(&fleet.config).rate()).sum();
+        let offered: f64 =
+            fleets.iter().filter(|fleet| fleet.into.is_none()).map(|fleet| arithmetic::offered(&fleet.config).rate()).sum();
         if max.get() <= 0.0 {
             cx.error(place, "a ceiling of 0 attempts sends nothing", "raise it, or remove it");
         } else if max.get() < offered {

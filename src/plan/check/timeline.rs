@@ -56,7 +56,7 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], length: Option<Span>, cx: &mut
         let index = index.to_string();
         if let Some(At { value: of, .. }) = &step.fault {
             fault(of, &["timeline", &index, "fault"], cx);
-            let fleets = scope::fleets(step, &known, cx);
+            let fleets = scope::fleets(step, &known, all, cx);
             let regions = scope::regions(step, &known, fleets.as_deref(), all, cx);
             let destinations = bound_for(step, of, &bound, cx);
             checked.steps.push(Step { name, from, to, fault: of.clone(), fleets, regions, destinations, place: *place });

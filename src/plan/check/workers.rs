@@ -11,6 +11,7 @@ use crate::plan::fleet::{RawFleet, steady};
 use crate::plan::{Fleet, Into, RawPlan};
 use crate::policy::Policy;
 use crate::policy::breaker::SharedBy;
+use crate::policy::budget::WhenSpent;
 use crate::time::Span;
 
 /// The most destinations of a queue.
@@ -70,8 +71,28 @@ pub(super) fn policy_fits(fleet: &str, workers: &WorkersConfig, policy: &Policy,
         );
         cx.error(place, message, "use `tier: fleet`, or give a number of workers");
     }
+}
+
+/// Checks that the lanes which a policy sends retries to are there, in the queue of a fleet that has it.
+pub(super) fn lanes(fleet: &Fleet, policy: &Policy, place: Place, cx: &mut Context) {
+    let mut named = policy.on.iter().filter_map(|(_, treatment)| treatment.lane.as_deref()).peekable();
+    let Some(first) = named.peek() else { return };
+    let Some(workers) = &fleet.workers else {
+        let message = format!(
+            "this policy sends retries to the lane `{first}`, and fleet `{}` has clients, and no queue with lanes",
+            fleet.name
+        );
+        return cx.error(place, message, "give this fleet a policy without `lane`");
+    };
+    let parks = policy.budget.as_ref().is_some_and(|budget| budget.value.when_spent == WhenSpent::Park);
+    if workers.queue.hold_while_waiting && !parks {
+        let message = format!(
+            "a worker of `{}` holds its operation through its waits (`hold_while_waiting`): no retry goes to the lane `{first}`",
+            fleet.name
+        );
+        cx.warn(place, message, "use `hold_while_waiting: false`, or leave `lane` out");
+    }
     let known: Vec<&str> = workers.queue.lanes.0.iter().map(|lane| lane.name.as_str()).collect();
-    let named = policy.on.iter().filter_map(|(_, treatment)| treatment.lane.as_deref());
     for lane in named.filter(|lane| !known.contains(lane)) {
         names::unknown("lane", lane, place, &known, cx);
     }

@@ -198,37 +198,41 @@ fn placed(mut node: Node, place: Place) -> Node {
 /// `own` over `base`.
 fn merge(shape: &Shape, base: Node, own: Node) -> Node {
     let place = own.place;
-    match (shape, base.value, own.value) {
-        (Shape::Record { .. } | Shape::Map(_), Value::Map(base), Value::Map(own)) if !other_kind(&base, &own) => {
-            let value = own.into_iter().fold(base, |merged, entry| lay(shape, merged, entry));
-            Node { value: Value::Map(value), place }
-        }
-        (Shape::Choice { .. }, Value::Map(base), Value::Map(own)) if same_key(&base, &own) => {
-            let value = own.into_iter().fold(base, |merged, entry| lay(shape, merged, entry));
-            Node { value: Value::Map(value), place }
-        }
-        (_, _, value) => Node { value, place },
-    }
+    let own = match own.value {
+        Value::Map(own) => own,
+        value => return Node { value, place },
+    };
+    let base = match (shape, base.value) {
+        (Shape::Record { .. } | Shape::Map(_), Value::Map(base)) if !other_kind(&base, &own) => base,
+        (Shape::Choice { .. }, Value::Map(base)) if same_key(&base, &own) => base,
+        _ => Vec::new(),
+    };
+    let value = own.into_iter().fold(base, |merged, entry| lay(shape, merged, entry));
+    Node { value: Value::Map(value), place }
 }
 
-/// Lays one entry over those that are there.
+/// Lays one entry over those that are there. What takes away something that is not there changes nothing.
 fn lay(shape: &Shape, mut merged: Vec<(Key, Node)>, (key, node): (Key, Node)) -> Vec<(Key, Node)> {
     let inner = inner(shape, &key.name);
-    let Some(index) = merged.iter().position(|(known, _)| known.name == key.name) else {
-        merged.push((key, node));
-        return merged;
-    };
     let taken_away = match &node.value {
+        // Of several alternatives, the one that stands there without more is meant.
+        _ if matches!(shape, Shape::Choice { .. }) || is_unknown(shape, &key.name) => false,
         Value::Null => true,
         Value::Text(word) => word == NONE && !inner.as_ref().is_some_and(has_none),
         _ => false,
     };
-    let (_, base) = merged.remove(index);
+    let index = merged.iter().position(|(known, _)| known.name == key.name);
+    let base = index.map_or(Node { value: Value::Null, place: node.place }, |index| merged.remove(index).1);
     if !taken_away {
         let node = inner.map_or(node.clone(), |inner| merge(&inner, base, node));
-        merged.insert(index, (key, node));
+        merged.insert(index.unwrap_or(merged.len()), (key, node));
     }
     merged
+}
+
+/// Whether a record has no such key, which its reader will say.
+fn is_unknown(shape: &Shape, key: &str) -> bool {
+    matches!(shape, Shape::Record { fields, .. } if !fields.iter().any(|field| field.name == key))
 }
 
 /// The shape of an entry.
@@ -311,6 +315,30 @@ mod tests {
     }
 
     #[test]
+    fn none_takes_away_what_may_be_there_and_changes_nothing_where_it_is_not() {
+        let keys = ["deadline", "max_elapsed", "retry_on", "on", "retry_after", "budget", "breaker", "throttle", "hedge"];
+        for name in names() {
+            for key in keys {
+                let read = |policy: &str| {
+                    let text = format!(
+                        "{PLAN}fleets: {{ a: {{ clients: 9, policy: {policy}, load: {{ poisson: {{ rate: 20/s }} }} }} }}\n"
+                    );
+                    load(&source(&text)).unwrap_or_else(|error| panic!("{policy}: {error}")).plan.fleets[0].policy.clone()
+                };
+                let found = read(&format!("{{ preset: {name}, {key}: none }}"));
+                let has = named(name).unwrap().node.get(key).is_some();
+                assert!(has || found == read(&format!("{{ preset: {name} }}")), "{name} {key}");
+            }
+        }
+        for own in ["linear: { base: 1s, cap: none, jitter: { full: } }", "exponential: { base: 1s, cap: none, floor: none }"] {
+            let found = expanded(&format!("{{ preset: finagle, backoff: {{ {own} }}, hedge: none }}")).unwrap();
+            assert!(!found.contains("cap") && !found.contains("floor") && !found.contains("hedge"), "{found}");
+            assert_eq!(found.contains("full: null"), own.contains("full"), "{found}");
+        }
+        assert!(expanded("{ preset: finagle, budgt: none }").unwrap().contains("budgt"), "its reader will say");
+    }
+
+    #[test]
     fn treatments_and_breakers_are_overridden_too() {
         let found = expanded("{ preset: aws-standard-2.1, on: { 429: { cost: 9 }, 503: { retry: false } } }").unwrap();
         for want in ["    cost: 9\n", "        base: 1s\n", "  503:\n    retry: false\n"] {
@@ -366,7 +394,7 @@ mod tests {
         assert_eq!(compare.reference.policy, named("urllib3").unwrap().policy);
         let attempts: Vec<_> = compare.candidates.iter().map(|candidate| candidate.policy.attempts).collect();
         assert_eq!(attempts, [2, 4, 2].map(crate::policy::Attempts::Limited));
-        assert!(loaded.effective.contains("preset: polly-v8"), "{}", loaded.effective);
+        assert!(!loaded.effective.contains("preset:"), "what a preset means now is in it: {}", loaded.effective);
         let again = load(&source(&loaded.effective)).unwrap();
         let shapes = |plan: &crate::plan::Plan| {
             plan.fleets.iter().map(|f| (f.policy.attempts, f.policy.backoff.clone())).collect::<Vec<_>>()

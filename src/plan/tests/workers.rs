@@ -51,6 +51,31 @@ pub(super) const ERRORS: &[(&str, &str, &str)] = &[
         "a: { workers: 5, policy: ¶{ attempts: 3, timeout: 1s, on: { 429: { lane: slow } } }, queue: { arrivals: { constant: { rate: 1/s } } } }",
         "no lane is called `slow`",
     ),
+    (
+        FLEET,
+        "a: { workers: 5, policy: ¶{ attempts: 3, timeout: 1s, on: { 429: { lane: slwo } } }, queue: { arrivals: { constant: { rate: 1/s } }, lanes: { slow: { concurrency: 1 } } } }",
+        "no lane is called `slwo`|did you mean `slow`?",
+    ),
+    (
+        FLEET,
+        "a: { clients: 10, policy: ¶{ attempts: 3, timeout: 1s, on: { 429: { lane: slow } } }, load: { poisson: { rate: 1/s } } }",
+        "no queue with lanes",
+    ),
+    (
+        STEP,
+        "{ at: 20s, name: out, action: { set_policy: { fleet: a, policy: ¶{ attempts: 3, timeout: 1s, on: { 429: { lane: slow } } } } } }",
+        "no queue with lanes",
+    ),
+    (
+        "length: 2m",
+        "compare: { fleet: a, reference: p, candidates: [¶{ q: { attempts: 3, timeout: 1s, on: { 429: { lane: slow } } } }] }\nlength: 2m",
+        "no queue with lanes",
+    ),
+    (
+        "policy: p, load: { poisson: { rate: 100/s } } }\nsteady_state: { for: 10s }\ntimeline:\n  - { at: 20s, for: 10s, name: out, fault: { hang: {} } }",
+        "policy: p, load: { poisson: { rate: 100/s } }, into: w }\n  w: { workers: 2, policy: p, queue: {} }\nsteady_state: { for: 10s }\ntimeline:\n  - { at: 20s, for: 10s, name: out, fault: { hang: {} }, fleets: [¶a] }",
+        "fleet `a` fills a queue",
+    ),
     (FLEET, "a: { clients: 10, policy: p, load: { poisson: { rate: 100/s } }, into: ¶b }", "no fleet of workers is called `b`"),
     (FLEET, "a: { clients: 10, policy: p, load: { poisson: { rate: 100/s } }, into: ¶a }", "no fleet of workers is called `a`"),
     (FLEET, "a: { clients: 10, policy: p, load: { poisson: { rate: 100/s } }, destination: ¶b }", "says nothing without `into`"),

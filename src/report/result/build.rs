@@ -87,9 +87,7 @@ pub(in crate::report) fn class(class: Class) -> RecoveryClass {
 pub(in crate::report) fn stopped(reason: &StopReason) -> Stopped {
     match reason {
         StopReason::StopCondition(detail) => Stopped { by: StoppedBy::StopCondition, detail: detail.clone() },
-        StopReason::Signal(2) => Stopped { by: StoppedBy::Signal, detail: "SIGINT".into() },
-        StopReason::Signal(15) => Stopped { by: StoppedBy::Signal, detail: "SIGTERM".into() },
-        StopReason::Signal(signal) => Stopped { by: StoppedBy::Signal, detail: format!("signal {signal}") },
+        StopReason::Signal(_) => Stopped { by: StoppedBy::Signal, detail: reason.to_string() },
         StopReason::Internal(detail) => Stopped { by: StoppedBy::Internal, detail: detail.clone() },
     }
 }
@@ -198,6 +196,11 @@ fn fleet_result(record: &RunRecord, fleet: usize) -> FleetResult {
         retries: sum.retries,
         succeeded: sum.succeeded,
         failed: sum.failed,
+        unresolved: sum.unresolved,
+        refused: sum.refused,
+        dropped: sum.dropped,
+        superseded: sum.superseded,
+        dead_lettered: sum.dead_lettered,
         amplification: ratio(sum.attempts, first_attempts(summaries())).and_then(fine),
         retry_share: ratio(sum.retries, sum.attempts).and_then(fine),
         latency: latency(summaries().map(|summary| &summary.succeeded)),

@@ -88,6 +88,16 @@ pub struct FleetResult {
     pub succeeded: u64,
     /// Operations whose client gave up.
     pub failed: u64,
+    /// Operations still held when the run ended.
+    pub unresolved: u64,
+    /// Operations refused at ingress.
+    pub refused: u64,
+    /// Operations dropped because they would have started too late, or thrown away by an action.
+    pub dropped: u64,
+    /// Operations whose place a newer one took.
+    pub superseded: u64,
+    /// Operations given up and put aside.
+    pub dead_lettered: u64,
     /// Attempts / distinct operations attempted; null without attempts.
     pub amplification: Option<f64>,
     /// Retries / attempts, 0 to 1; null without attempts.

@@ -39,7 +39,7 @@ pub struct ActionResult {
 }
 
 /// Whether there are waves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum WaveVerdict {
     /// Peak/mean at most 1.3, or an autocorrelation of at most 0.2.
@@ -91,6 +91,16 @@ pub struct WavesResult {
     pub fleets: Vec<TapsResult>,
 }
 
+impl From<WaveClass> for WaveVerdict {
+    fn from(class: WaveClass) -> Self {
+        match class {
+            WaveClass::None => Self::None,
+            WaveClass::Weak => Self::Weak,
+            WaveClass::Waves => Self::Waves,
+        }
+    }
+}
+
 impl From<ActionOutcome> for ActionStatus {
     fn from(outcome: ActionOutcome) -> Self {
         match outcome {
@@ -135,11 +145,7 @@ fn taps(taps: &Taps) -> TapsResult {
 
 fn wave_result(wave: &Wave) -> WaveResult {
     WaveResult {
-        verdict: match wave.class {
-            WaveClass::None => WaveVerdict::None,
-            WaveClass::Weak => WaveVerdict::Weak,
-            WaveClass::Waves => WaveVerdict::Waves,
-        },
+        verdict: wave.class.into(),
         period_ms: wave.period.as_millis(),
         implied: wave.implied,
         peak_to_mean: fine(wave.peak_to_mean).unwrap_or(1.0),

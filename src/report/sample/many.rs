@@ -6,11 +6,11 @@ use crate::gate::condition::Comparison;
 use crate::gate::config::During;
 use crate::gate::{Class, Condition, Contestant, GateConfig, Outcome, SeedRun, SeedShare, Status, judge_contest, judge_seeds};
 use crate::gate::{CompareGate, Compared, Operator};
-use crate::metrics::{Figure, StopReason};
+use crate::metrics::{ActionOutcome, ActionRecord, Figure, StopReason, WaveClass};
 use crate::report::compare::{self, CompareInfo, CompareResult};
 use crate::report::result::{Engine, PlanInfo};
 use crate::report::seeds::{self, SeedsInfo, SeedsResult};
-use crate::time::Share;
+use crate::time::{Share, Timestamp};
 
 const NEVER: f64 = f64::INFINITY;
 
@@ -41,6 +41,7 @@ fn run(seed: u64, seconds: Option<f64>, amplification: f64) -> SeedRun {
         Figure::Failed | Figure::Lost => Some(3_000.0 + 5_000.0 * (amplification - 1.0)),
         Figure::P99 => Some(0.031 * amplification),
         Figure::OldestAge => None,
+        Figure::WaveScore => Some(amplification / 2.0),
         _ => Some(0.0),
     };
     let reasons = if outcome == Outcome::Pass { Vec::new() } else { vec![format!("{}: {sentence}", class.word())] };
@@ -56,7 +57,27 @@ fn run(seed: u64, seconds: Option<f64>, amplification: f64) -> SeedRun {
         ],
         doubtful: false,
         figures: Figure::ALL.iter().map(value).collect(),
+        waves: known.then_some(if amplification < 2.9 { WaveClass::None } else { WaveClass::Weak }),
+        actions: Vec::new(),
     }
+}
+
+/// What the timeline of such a run did.
+fn acted(seed: u64) -> Vec<ActionRecord> {
+    let action = |name: &str, kind, fleet: Option<&str>, outcome, affected| ActionRecord {
+        name: name.into(),
+        kind,
+        fleet: fleet.map(str::to_string),
+        at: Timestamp(900_000_000_000),
+        outcome,
+        affected,
+        detail: String::new(),
+        undone: None,
+    };
+    vec![
+        action("again", "restart", Some("app"), ActionOutcome::Done, Some(200 + seed)),
+        action("page", "exec", None, ActionOutcome::Skipped, None),
+    ]
 }
 
 fn gates() -> Vec<GateConfig> {
@@ -92,7 +113,11 @@ fn judged(runs: &[SeedRun], exit: u8, expect: Option<Class>, share: Option<f64>,
 
 fn six() -> Vec<SeedRun> {
     let runs = [(Some(8.2), 1.2), (Some(7.1), 1.19), (Some(NEVER), 3.02), (Some(9.0), 1.25), (None, 1.2), (Some(NEVER), 2.98)];
-    runs.into_iter().enumerate().map(|(index, (time, amplification))| run(index as u64 + 1, time, amplification)).collect()
+    runs.into_iter()
+        .enumerate()
+        .map(|(index, (time, amplification))| run(index as u64 + 1, time, amplification))
+        .map(|run| SeedRun { actions: acted(run.seed), ..run })
+        .collect()
 }
 
 /// Half of six seeds recover, and the worst decides.

@@ -3,7 +3,6 @@
 //! go to the service that the simulator asks.
 
 use crate::simulated::{plan, seeds};
-use crate::support::shared;
 use std::collections::VecDeque;
 use stormwake::metrics::RunRecord;
 use stormwake::rng::{Key, Purpose};
@@ -84,7 +83,6 @@ fn check(rho: f64, share: f64, seen: f64) {
 
 #[test]
 fn exponential_service_waits_as_the_formula_says() {
-    let _machine = shared();
     [0.5, 0.8].into_iter().for_each(|rho| check(rho, 1.0, mean_wait("{ exponential: { mean: 10ms } }", rho, 1.0)));
     let time = ServiceTime::Exponential(ExponentialTime { mean: Span::from_secs_f64(SERVICE) });
     check(0.9, 1.0, mean_wait_of_service(time, 0.9, 1.0));
@@ -92,7 +90,6 @@ fn exponential_service_waits_as_the_formula_says() {
 
 #[test]
 fn constant_service_waits_half_as_long() {
-    let _machine = shared();
     [0.5, 0.8].into_iter().for_each(|rho| check(rho, 0.5, mean_wait("10ms", rho, 0.5)));
     let time = ServiceTime::Constant(Span::from_secs_f64(SERVICE));
     check(0.9, 0.5, mean_wait_of_service(time, 0.9, 0.5));

@@ -1,6 +1,5 @@
 //! The 41-minute retry storm: every row of its table, from the shipped plans.
 
-use crate::support::shared;
 use std::sync::atomic::AtomicI32;
 use stormwake::engine::sim::many::many;
 use stormwake::event::AttemptOutcome;
@@ -64,7 +63,6 @@ fn run(name: &str, length: &str, seeds: u64) -> Vec<Seen> {
     let overrides = [format!("length={length}")];
     let source = Source { file: &path, text: &text, overrides: &overrides, env: &|_| None };
     let plan = load(&source).unwrap_or_else(|error| panic!("{error}")).plan;
-    let _machine = shared();
     let seen =
         many(&plan, &(1..=seeds).collect::<Vec<_>>(), 2, &AtomicI32::new(0), &|seed, record| Seen::of(seed, record), &|_| ());
     seen.expect("a plan with a service can be simulated")
@@ -76,7 +74,7 @@ fn within(seen: &Seen, what: &str, value: f64, low: f64, high: f64) {
 
 #[test]
 fn a_fixed_wait_of_500_ms_stays_stuck_on_every_seed() {
-    for seen in &run("incident-a", "22m", 3) {
+    for seen in &run("incident-a", "22m", 12) {
         within(seen, "errors in the first minute", seen.errors(1), 190.0, 215.0);
         within(seen, "errors in the second minute", seen.errors(2), 9571.0 * 0.94, 9571.0 * 1.06);
         for minute in [3, 4] {
@@ -89,14 +87,14 @@ fn a_fixed_wait_of_500_ms_stays_stuck_on_every_seed() {
 
 #[test]
 fn a_restart_with_full_jitter_ends_it_after_41_minutes() {
-    for seen in &run("incident-a-restart", "45m", 3) {
+    for seen in &run("incident-a-restart", "45m", 12) {
         within(seen, "the error window in minutes", seen.until_last_error(BEGINS) as f64 / 60.0, 39.0, 43.0);
     }
 }
 
 #[test]
 fn a_restart_with_the_old_policy_ends_nothing() {
-    for seen in &run("incident-a-restart-old", "22m", 1) {
+    for seen in &run("incident-a-restart-old", "22m", 3) {
         assert!(seen.is_stuck(), "seed {}", seen.seed);
         let resumed = seen.sum(17 * 60 + 60, 18 * 60 + 60, |c| c.attempts);
         within(seen, "attempts in the minute after", resumed, 23_000.0, 23_800.0);
@@ -105,7 +103,7 @@ fn a_restart_with_the_old_policy_ends_nothing() {
 
 #[test]
 fn full_jitter_from_the_start_is_over_in_three_minutes() {
-    for seen in &run("incident-a-after", "12m", 3) {
+    for seen in &run("incident-a-after", "12m", 12) {
         within(seen, "recovery in seconds", seen.until_last_error(BACK) as f64, 1.0, 180.0);
         within(seen, "the error window in minutes", seen.until_last_error(BEGINS) as f64 / 60.0, 1.5, 5.0);
     }
@@ -114,7 +112,7 @@ fn full_jitter_from_the_start_is_over_in_three_minutes() {
 /// A budget whose refused retries go back to the queue makes first attempts of them.
 #[test]
 fn a_budget_that_requeues_launders_retries() {
-    for seen in &run("incident-a-laundered", "8m", 1) {
+    for seen in &run("incident-a-laundered", "8m", 3) {
         let share = seen.retry_share(300, 480);
         within(seen, "the retry share, which reads healthy", share, 0.08, 0.11);
         let attempts = seen.sum(300, 480, |c| c.attempts) / 180.0;
@@ -122,7 +120,7 @@ fn a_budget_that_requeues_launders_retries() {
         let laundered = seen.amplification - 1.0 / (1.0 - share);
         assert!(laundered > 5.0, "seed {}: {laundered} laundered retries an operation", seen.seed);
     }
-    for seen in &run("incident-a-parked", "8m", 1) {
+    for seen in &run("incident-a-parked", "8m", 3) {
         within(
             seen,
             "retries a second where the message waits for the budget",
