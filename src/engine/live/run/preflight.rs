@@ -3,14 +3,14 @@
 use super::coordinator::{Coordinator, Parts};
 use super::hearing::Hearing;
 use super::{RunError, RunSetup};
-use crate::engine::live::actions::Outside;
+use crate::engine::live::actions::{self, Outside};
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::guard::{Allowed, Dialler};
 use crate::engine::live::limits;
 use crate::engine::live::proxy::{Proxy, ProxySetup, Upstream};
 use crate::engine::live::shard::{Message, Shard, ShardSetup};
 use crate::engine::live::signal::Signals;
-use crate::engine::live::stop::Checks;
+use crate::engine::live::stop::{self, Checks};
 use crate::engine::live::target::TargetProcess;
 use crate::engine::live::tls;
 use crate::engine::live::transport::Requests;
@@ -42,12 +42,7 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     // The resolver may hang: a thread of its own waits for it.
     let aiming = tokio::task::spawn_blocking({
         let (plan, clock) = (plan.clone(), clock.clone());
-        move || {
-            let aim = aim(&plan, &allowed, &clock)?;
-            let checks = Checks::prepare(&plan.stop_if, &allowed, plan.target.ca_file.as_deref())?;
-            let outside = Outside::prepare(&plan, &allowed, setup.approve)?;
-            Ok::<_, RunError>((aim, checks, outside))
-        }
+        move || dialled(&plan, &allowed, setup.approve, &clock)
     });
     let aimed = unless_interrupted(&mut signals, aiming).await?.map_err(|error| RunError::WarmUp(error.to_string()))?;
     let (aim, checks, outside) = aimed?;
@@ -119,6 +114,18 @@ fn note_backlog(proxy: &Proxy, plan: &Plan, warnings: &mut Vec<String>) -> Optio
         return None;
     }
     Some(notice)
+}
+
+/// Everything that is dialled, or run, outside: the target, the checks of `stop_if`, the actions of the timeline.
+fn dialled(
+    plan: &Plan,
+    allowed: &Allowed,
+    approved: bool,
+    clock: &Arc<LiveClock>,
+) -> Result<(Aim, stop::Prepared, actions::Prepared), RunError> {
+    let aim = aim(plan, allowed, clock)?;
+    let checks = Checks::prepare(&plan.stop_if, allowed, plan.target.ca_file.as_deref())?;
+    Ok((aim, checks, Outside::prepare(plan, allowed, approved)?))
 }
 
 /// Where the requests go.
