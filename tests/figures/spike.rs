@@ -3,7 +3,6 @@
 #[path = "../../examples/spike_table/model.rs"]
 mod model;
 
-use crate::support::shared;
 use model::{ROWS, Seen, summary};
 
 /// A tenth of the example's: one arrival in a dozen meets a client that is busy, which moves no figure by as much as a seed does.
@@ -50,7 +49,6 @@ fn check(name: &str, count: u64, within: f64) -> Vec<String> {
 
 #[test]
 fn the_policy_decides_whether_a_spike_is_ever_over() {
-    let _machine = shared();
     assert_eq!(SEEDS.len(), ROWS.len(), "every row is tried");
     let wrong: Vec<String> = SEEDS.into_iter().flat_map(|(name, count, within)| check(name, count, within)).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -1,7 +1,6 @@
 //! Independent failures: each attempt fails with probability p, whatever happened to others, and three retries have a closed form.
 
 use crate::simulated::{plan, seeds};
-use crate::support::shared;
 use stormwake::metrics::{Counts, RunRecord};
 
 /// 100 clients with ten operations a second each, for a minute. The fault acts a second longer than the load, so that an operation
@@ -41,7 +40,6 @@ fn check(policy: &str, cases: &[(f64, u64, f64, f64)]) {
 /// operations of a seed a standard error of 0.0010, 0.0023 and 0.0043.
 #[test]
 fn three_retries_have_their_closed_form() {
-    let _machine = shared();
     let closed = |(p, seeds): (f64, u64)| (p, seeds, (1.0 - p.powi(4)) / (1.0 - p), 1.0 - p.powi(4));
     check("", &[(0.05, 1), (0.2, 4), (0.5, 12)].map(closed));
 }
@@ -49,7 +47,6 @@ fn three_retries_have_their_closed_form() {
 /// The reference's own figures: the budget holds both down, and varies less than what it caps.
 #[test]
 fn a_bucket_of_a_tenth_caps_the_load_and_what_succeeds() {
-    let _machine = shared();
     let policy = ", budget: { bucket: { deposit: 10%, burst: 5 }, tier: client }";
     check(policy, &[(0.05, 2, 1.051, 0.9998), (0.2, 2, 1.107, 0.885), (0.5, 2, 1.108, 0.551)]);
 }
@@ -58,7 +55,6 @@ fn a_bucket_of_a_tenth_caps_the_load_and_what_succeeds() {
 /// at 0.2 and 0.5 nearly always.
 #[test]
 fn a_breaker_at_a_tenth_suppresses_retries_where_many_fail() {
-    let _machine = shared();
     let policy = ", breaker: { above: 10%, calls: 100, minimum_calls: 0, open_for: 0s, suppresses: retries, tier: client }";
     check(policy, &[(0.05, 2, 1.050, 0.997), (0.2, 2, 1.001, 0.802), (0.5, 2, 1.000, 0.504)]);
 }

@@ -3,13 +3,10 @@
 #[path = "../../examples/contending_writers/model.rs"]
 mod model;
 
-use crate::support::shared;
-
 /// Calls within 3% and the time within 6%, as means of 100 seeds, or 400 of ten clients. The time of a run is its last client's, and
 /// varies most: the widest standard error is a third of what is allowed, and the reference has one of its own.
 #[test]
 fn the_published_comparison_of_jitters_is_met() {
-    let _machine = shared();
     let mut wrong = Vec::new();
     for case in model::cases() {
         let [(calls, _), (millis, _)] = case.means();
