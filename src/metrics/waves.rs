@@ -8,7 +8,7 @@
 //! the highest window / the mean window, and the correlation of the series with itself one period later. Periods that are looked at
 //! are those that the policies imply, and the one at which the variation is strongest, its double and its triple (`spectrum`).
 //!
-//! Too little for a judgement is none: fewer than three whole periods, or fewer than [`LEAST_COUNT`] counted in them on average. Nor does
+//! Too little for a judgement is none: fewer than three whole periods, or fewer than `LEAST_COUNT` counted in them on average. Nor does
 //! a correlation repeat anything that is within three standard errors (1/√n) of none.
 
 use super::record::{Counts, RunRecord, Window};

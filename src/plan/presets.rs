@@ -1,6 +1,6 @@
 //! The policies of real clients, by name: `preset: aws-standard-2.1` in place of spelling one out.
 //!
-//! A preset is a file of `presets/` and a line of [`FILES`]. It is policy YAML, read as a plan's is, with the client whose
+//! A preset is a file of `presets/` and a line of `FILES`. It is policy YAML, read as a plan's is, with the client whose
 //! rule it is, the version and the source that the rule is from, and a note of what that source leaves open. How a plan
 //! uses one is `presets/expand.rs`.
 

@@ -1,7 +1,7 @@
 //! Commands and webhooks of the timeline: begun at their moments beside the run, never waited for, and undone at its end.
 //!
 //! What was begun is undone on every way out, the last one first: at the end of the plan, after a stop condition or a signal, and where the
-//! coordinator itself breaks (then by a thread of its own, see [`Owed`]). A third signal leaves what is not undone by then, and the run
+//! coordinator itself breaks (then by a thread of its own, see `Owed`). A third signal leaves what is not undone by then, and the run
 //! ends with exit code 7. SIGKILL is no way out: it leaves everything, a command that still runs too.
 //!
 //! What is killed, after its time and at the end, is a command's process group: a child that has left it with `setsid` lives on.
