@@ -143,7 +143,8 @@ class Check:
 
     def waits(self, real, outcome=None):
         ours = self.preset["on"][outcome]["waits"] if outcome else self.preset["waits"]
-        self.equal("number of waits", len(ours), RETRIES)
+        # A cap that comes late makes the rows more.
+        self.equal(f"at least {RETRIES} waits", len(ours) >= RETRIES, True)
         for row in ours:
             for key, draw in DRAWS.items():
                 uniform = lambda low, high: low + (high - low) * draw
