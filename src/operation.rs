@@ -254,8 +254,9 @@ impl Operation {
             Err(end) => return Next::Finished(end),
         };
         let wanted = now + wait;
-        // The budget is asked last, so that nothing is spent on a retry that something else refuses.
-        if !self.pay(now, Some(outcome), terms) {
+        // The budget is asked last, so that nothing is spent on a retry that something else refuses; and not for what will be a first
+        // attempt, because none has gone on the wire yet.
+        if self.retries_next() && !self.pay(now, Some(outcome), terms) {
             return if terms.parks() { Next::Park { wanted, until } } else { Next::Finished(End::Budget) };
         }
         if wait.is_zero() { Next::Send } else { Next::Wait { wanted, until } }
@@ -653,6 +654,21 @@ mod tests {
         operation.next_pass();
         operation.begin(at(2), &t);
         assert_eq!(operation.ended(at(3), AttemptOutcome::Reset, Hint::NONE, &t), Next::Finished(End::Budget));
+    }
+
+    #[test]
+    fn a_first_attempt_after_a_refused_try_costs_nothing() {
+        let config = budget(Kind::Bucket(BucketConfig { deposit: Share::default(), burst: 1 }), Tier::Fleet, WhenSpent::GiveUp);
+        let shared = Budget::new(&config);
+        let p = Policy { retry_on: vec![RetryOn::Refused, RetryOn::Reset], ..policy() };
+        let t = Terms { budget: Some(&shared), ..terms(&p) };
+        let mut operation = Operation::new(at(0));
+        assert_eq!(operation.refused(at(0), &t), wait(1));
+        assert_eq!(operation.refused(at(1), &t), wait(2));
+        assert_eq!(shared.balance(at(2)), 1.0);
+        assert!(!operation.begin(at(2), &t).retry);
+        assert_eq!(operation.ended(at(3), AttemptOutcome::Reset, Hint::NONE, &t), Next::Send);
+        assert_eq!(shared.balance(at(3)), 0.0, "the retry is paid for");
     }
 
     #[test]

@@ -28,8 +28,8 @@ pub struct Setup {
     pub clients: Range<u32>,
     /// What moments are rounded up to.
     pub grain: Span,
-    /// The least wait before a retry: more than nothing where its attempts take no time.
-    pub least_wait: Span,
+    /// Whether its attempts go into another fleet's queue, and not to the target: they take no time.
+    pub enqueues: bool,
     /// Nothing is offered at or after this.
     pub end: Timestamp,
     /// How often each route is taken, against the others; empty for one route.

@@ -1,6 +1,7 @@
 //! The machine of one fleet in one shard, whichever kind the fleet is of: what an engine drives. It only hands on.
 
 use super::interface::{Gauges, Output, Setup, Token};
+use super::workers::machine::REFUSED;
 use super::{Devices, Workers};
 use crate::event::AttemptOutcome;
 use crate::policy::Hint;
@@ -41,10 +42,10 @@ impl Machine {
         }
     }
 
-    /// A producer puts an operation into the queue; whether it was taken in. Only a fleet of workers has one.
-    pub fn enqueue(&mut self, now: Timestamp, destination: u16, out: &mut Output) -> bool {
+    /// A producer puts an operation into the queue; how its attempt has ended. Only a fleet of workers has a queue; another refuses.
+    pub fn enqueue(&mut self, now: Timestamp, destination: u16, out: &mut Output) -> AttemptOutcome {
         match self {
-            Self::Devices(_) => false,
+            Self::Devices(_) => REFUSED,
             Self::Workers(workers) => workers.enqueue(now, destination, out),
         }
     }

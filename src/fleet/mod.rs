@@ -22,7 +22,7 @@ mod slab;
 mod storm;
 pub mod workers;
 
-pub use crate::operation::{LEAST_AFTER_REFUSAL, on_grid};
+pub use crate::operation::on_grid;
 pub use action::{FleetAction, PauseScope, TimedAction};
 pub use config::{Connections, FleetConfig, IdempotencyKey, LateStarts, WhenFull};
 pub use devices::Devices;

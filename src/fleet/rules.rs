@@ -10,12 +10,15 @@ use super::slab::{Entry, Held};
 use crate::config::At;
 use crate::event::{AttemptOutcome, LateBy, OperationId, OperationOutcome};
 use crate::load::{Crowd, Load, Next, Step, Stretch};
-use crate::operation::{Attempt, Terms, on_grid};
+use crate::operation::{Attempt, LEAST_AFTER_REFUSAL, Terms, on_grid};
 use crate::policy::budget::Tier;
 use crate::policy::{Budget, Policy};
 use crate::rng::{Key, Purpose};
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
+
+/// How often parked retries ask their budget, whatever happens: other shards earn too, and a window forgets.
+pub(super) const LOOK_EVERY: Span = Span::from_millis(100);
 
 /// How late a generator may be before a start counts as late; a timer is never on time to the nanosecond.
 pub(super) const LATE_AFTER: Span = Span::from_millis(5);
@@ -48,7 +51,7 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn new(setup: Setup) -> Self {
-        let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared, least_wait, .. } = setup;
+        let Setup { seed, fleet, policy, config, clients, grain, end, route_weights, shared, enqueues, .. } = setup;
         let (shared_budget, budgets) = budgets_of(&policy, shared.budget, clients.len());
         Self {
             seed,
@@ -63,7 +66,7 @@ impl Rules {
             outbox: config.outbox,
             when_full: config.when_full,
             grain,
-            least_wait,
+            least_wait: if enqueues { LEAST_AFTER_REFUSAL } else { Span::ZERO },
             end,
             routes: Routes::new(&route_weights),
             kinds: Kinds::new(&config.operations),

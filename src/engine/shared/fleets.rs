@@ -2,7 +2,7 @@
 
 use super::WINDOW;
 use crate::fault::{Origin, Phase};
-use crate::fleet::{LEAST_AFTER_REFUSAL, Machine, Setup, Shared};
+use crate::fleet::{Machine, Setup, Shared};
 use crate::metrics::Recorder;
 
 use crate::pace::Pacer;
@@ -10,7 +10,7 @@ use crate::plan::{Fleet, Plan, action};
 use crate::policy::Budget;
 use crate::policy::budget::Tier;
 use crate::policy::guards::SharedGuards;
-use crate::time::{Rate, Span, Timestamp};
+use crate::time::{Rate, Timestamp};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -82,8 +82,7 @@ pub fn machines(plan: &Plan, shared: &[Shared], part: Part) -> Vec<Machine> {
             workers: fleet.workers.clone(),
             clients: part.clients(plan, number),
             grain: plan.timer_grain,
-            // An enqueue takes no time.
-            least_wait: if fleet.into.is_some() { LEAST_AFTER_REFUSAL } else { Span::ZERO },
+            enqueues: fleet.into.is_some(),
             end: Timestamp::ZERO + plan.length,
             route_weights: plan.target.routes.iter().map(|route| route.weight).collect(),
             actions: action::of_fleet(&plan.actions, fleet_number(number)),

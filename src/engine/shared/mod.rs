@@ -11,7 +11,7 @@ pub use acts::{Acts, blank, left_out};
 pub use faults::Faults;
 pub use fleets::{Part, fleet_number, machines, origins, recorder, shared_state};
 pub use limits::limits_reached;
-pub use producers::{Enqueue, Producers, enqueued};
+pub use producers::{Enqueue, Producers};
 
 use crate::metrics::{RunRecord, waves};
 use crate::plan::Plan;

@@ -1,14 +1,8 @@
 //! Attempts that go into a queue and not to the target: they take no time, and no wire.
 
-use crate::event::AttemptOutcome;
 use crate::fleet::Send;
 use crate::plan::{Into, Plan};
 use std::collections::VecDeque;
-
-/// What an enqueue counts as: one that the queue refused, as an answer of 503.
-pub const fn enqueued(taken: bool) -> AttemptOutcome {
-    if taken { AttemptOutcome::Success } else { AttemptOutcome::Status(503) }
-}
 
 /// Attempts of producers that have been sent, and are not in their queue yet. An engine hands them on before anything else
 /// happens, each as a thing that happens by itself: a producer that is refused and tries again at once does not keep it from the rest.

@@ -7,8 +7,7 @@ use super::trace::Trace;
 use super::world::{Completion, Happened, Step, World};
 use crate::engine::Observer;
 use crate::engine::shared::{
-    Acts, Enqueue, Faults, Part, Producers, WINDOW, enqueued, left_out, limits_reached, look_for_waves, machines, recorder,
-    shared_state,
+    Acts, Enqueue, Faults, Part, Producers, WINDOW, left_out, limits_reached, look_for_waves, machines, recorder, shared_state,
 };
 use crate::fault::Phase;
 use crate::fleet::{Command, Gauges, Machine, Output, Token};
@@ -182,9 +181,9 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     /// A producer's attempt reaches its queue, at the moment at which it was sent.
     fn enqueue(&mut self, sent: Enqueue) {
         let (now, into) = (self.now, sent.into.fleet);
-        let taken = self.machines[usize::from(into)].enqueue(now, sent.into.destination, &mut self.output);
+        let outcome = self.machines[usize::from(into)].enqueue(now, sent.into.destination, &mut self.output);
         self.carry_out(now, into);
-        self.machines[usize::from(sent.fleet)].ended(now, sent.connection, enqueued(taken), Hint::NONE, &mut self.output);
+        self.machines[usize::from(sent.fleet)].ended(now, sent.connection, outcome, Hint::NONE, &mut self.output);
         self.carry_out(now, sent.fleet);
         self.count(true);
     }

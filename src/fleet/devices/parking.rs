@@ -5,12 +5,10 @@
 //! window forgets.
 
 use super::{Devices, Held, NONE, Output, Place, Reason, wake_at};
+use crate::fleet::rules::LOOK_EVERY;
 use crate::policy::budget::Tier;
-use crate::time::{Span, Timestamp};
+use crate::time::Timestamp;
 use std::collections::{BTreeMap, VecDeque};
-
-/// How often parked retries ask, whatever happens.
-const LOOK_EVERY: Span = Span::from_millis(100);
 
 /// What is parked.
 #[derive(Debug, Default)]

@@ -260,7 +260,7 @@ fn setup(clients: u32, load: Load, policy: Policy) -> Setup {
         },
         clients: 0..clients,
         grain: GRAIN,
-        least_wait: Span::ZERO,
+        enqueues: false,
         end: at(20_000),
         route_weights: vec![],
         shared: Shared::default(),

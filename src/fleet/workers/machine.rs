@@ -32,6 +32,9 @@ use crate::time::{Span, Timestamp};
 /// catches up in steps, and its engine gets its turn between them.
 const ARRIVALS_PER_WAKE: usize = 256;
 
+/// What a producer's attempt ends as that the queue refuses.
+pub const REFUSED: AttemptOutcome = AttemptOutcome::Status(503);
+
 /// A fleet of workers.
 #[derive(Debug)]
 pub struct Workers {
@@ -128,13 +131,13 @@ impl Workers {
         true
     }
 
-    /// A producer puts an operation into the queue; whether it was taken in.
-    pub fn enqueue(&mut self, now: Timestamp, destination: u16, out: &mut Output) -> bool {
+    /// A producer puts an operation into the queue; how its attempt has ended. One that is refused counts as an answer of 503.
+    pub fn enqueue(&mut self, now: Timestamp, destination: u16, out: &mut Output) -> AttemptOutcome {
         if self.is_stopped || usize::from(destination) >= self.destinations.len() || self.refuses(destination) {
-            return false;
+            return REFUSED;
         }
         self.offer(destination, now, now, out);
-        true
+        AttemptOutcome::Success
     }
 
     /// The attempt on a worker's connection has ended. `hint` is the wait that the server asked for. Ignored where nothing

@@ -7,12 +7,10 @@ use super::Workers;
 use super::job::Place;
 use super::machine::wake_at;
 use crate::fleet::interface::{Output, Reason};
+use crate::fleet::rules::LOOK_EVERY;
 use crate::fleet::slab::Held;
-use crate::time::{Span, Timestamp};
+use crate::time::Timestamp;
 use std::collections::{BTreeMap, VecDeque};
-
-/// How often parked retries ask, whatever happens.
-const LOOK_EVERY: Span = Span::from_millis(100);
 
 /// What is parked.
 #[derive(Debug, Default)]

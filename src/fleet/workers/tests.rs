@@ -48,7 +48,7 @@ impl<'a> Wire<'a> {
             workers: Some(workers.clone()),
             clients: 0..most,
             grain: GRAIN,
-            least_wait: Span::ZERO,
+            enqueues: false,
             end: at(8_000),
             route_weights: vec![],
             shared: Shared::default(),

@@ -8,7 +8,7 @@ use super::seams::{Book, Seams, Timers, Wire};
 use super::wakeups::Wakeups;
 use super::{Control, Message};
 use crate::engine::live::clock::Clock;
-use crate::engine::shared::{Enqueue, Producers, WINDOW, enqueued, fleet_number};
+use crate::engine::shared::{Enqueue, Producers, WINDOW, fleet_number};
 use crate::event::Event;
 use crate::fleet::on_grid;
 use crate::fleet::{Command, Gauges, Machine, Output};
@@ -158,9 +158,9 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
     /// A producer's attempt reaches its queue; whether there was one.
     fn enqueue_next(&mut self, now: Timestamp) -> bool {
         let Some(Enqueue { fleet, connection, into }) = self.producers.pop() else { return false };
-        let taken = self.machines[usize::from(into.fleet)].enqueue(now, into.destination, &mut self.output);
+        let outcome = self.machines[usize::from(into.fleet)].enqueue(now, into.destination, &mut self.output);
         self.carry_out(into.fleet);
-        self.machines[usize::from(fleet)].ended(now, connection, enqueued(taken), Hint::NONE, &mut self.output);
+        self.machines[usize::from(fleet)].ended(now, connection, outcome, Hint::NONE, &mut self.output);
         self.carry_out(fleet);
         true
     }
