@@ -11,14 +11,15 @@
 //! - `rng`: counter-based randomness
 //! - `event`: what a run emits
 //! - `config`: configuration as a tree with places, and how plain types are read from it
+//! - `priority`: what goes first, and how a request says so
 //! - `stats`: what several runs say together
 //!
 //! Floor 1: state machines, without IO
 //! - `pace`: a shared pacer: at most so many a second
 //! - `policy`: whether and when to retry
-//! - `service`: a model of a target
 //! - `load`: when operations are offered
 //! - `operation`: the retry loop
+//! - `service`: a model of a target
 //! - `fleet`: clients that share a load shape and a policy
 //! - `fault`: what harm, and when
 //! - `network`: what a simulated network does to a message
@@ -69,6 +70,7 @@ pub mod operation;
 pub mod pace;
 pub mod plan;
 pub mod policy;
+pub mod priority;
 pub mod report;
 pub mod rng;
 pub mod service;

@@ -344,6 +344,8 @@ pub struct Share(f64);
 impl Share {
     /// Everything.
     pub const ALL: Self = Self(1.0);
+    /// Nothing.
+    pub const ZERO: Self = Self(0.0);
 
     /// A fraction between 0 and 1.
     ///

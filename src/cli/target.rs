@@ -5,7 +5,7 @@ use crate::config::{Key, Node, Place, Problems, Read, Value};
 use crate::engine::live::clock::LiveClock;
 use crate::engine::live::target::{PLAN_END, Ready, Server, Stats, StatsReader, TargetError, raise_file_limit};
 use crate::plan;
-use crate::service::ServiceConfig;
+use crate::service::{ServiceConfig, SystemConfig};
 use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 use std::io::{self, BufRead, Read as _, Write};
@@ -96,7 +96,7 @@ const FLAGS: [(&str, &str); 11] = [
 
 /// A service and the seed of its draws.
 struct Setup {
-    config: ServiceConfig,
+    config: SystemConfig,
     seed: u64,
 }
 
@@ -132,7 +132,7 @@ fn environment(error: impl Into<anyhow::Error>) -> Ended {
 fn alone(args: &Args) -> Result<(), Ended> {
     let mut setup = match &args.plan {
         Some(path) => setup_of_file(path),
-        None => args.service.read().map(|config| Setup { config, seed: 1 }),
+        None => args.service.read().map(|front| Setup { config: SystemConfig { front }, seed: 1 }),
     }
     .map_err(usage)?;
     setup.seed = args.seed.unwrap_or(setup.seed);
@@ -282,7 +282,7 @@ fn summary(stats: &Stats) -> String {
 fn service_of(file: &str, text: &str) -> anyhow::Result<Setup> {
     let env = |name: &str| std::env::var(name).ok();
     let loaded = plan::load(&plan::Source { file, text, overrides: &[], env: &env })?;
-    let service = loaded.plan.target.service;
+    let service = loaded.plan.target.service.is_some().then(|| loaded.plan.target.system()).flatten();
     let config = service.with_context(|| format!("{file}: its target is a URL; only `target.service` can be run here"))?;
     Ok(Setup { config, seed: loaded.plan.seed })
 }
@@ -409,16 +409,17 @@ mod tests {
         const MS: fn(u64) -> Span = Span::from_millis;
         let plain = read("--servers 6 --service-time 10ms --queue 2000").unwrap();
         assert_eq!(
-            (plain.servers, &plain.service_time, plain.queue),
-            (Servers::Limited(6), &ServiceTime::Constant(MS(10)), 2000)
+            (plain.servers(), plain.time(), plain.queue.bound()),
+            (Servers::Limited(6), ServiceTime::Constant(MS(10)), 2000)
         );
         assert_eq!((plain.limiter, plain.notices_cancel), (None, false));
-        let time = |text: &str| read(&format!("--servers unlimited --service-time {text}")).unwrap().service_time;
+        let time = |text: &str| read(&format!("--servers unlimited --service-time {text}")).unwrap().time();
         assert_eq!(time("uniform:5ms,15ms"), ServiceTime::Uniform(Uniform { from: MS(5), to: MS(15) }));
         assert_eq!(time("exponential:5ms"), ServiceTime::Exponential(ExponentialTime { mean: MS(5) }));
         assert_eq!(time("lognormal:5ms,15ms"), ServiceTime::Lognormal(Lognormal { p50: MS(5), p99: MS(15) }));
-        let limited =
-            |text: &str| read(&format!("--servers 1 --service-time 1ms --limit 100/m {text}")).unwrap().limiter.unwrap();
+        let limited = |text: &str| {
+            read(&format!("--servers 1 --service-time 1ms --limit 100/m {text}")).unwrap().limiter.unwrap().0.remove(0)
+        };
         let log = SlidingLog {
             limit: 100,
             window: MS(60_000),
@@ -445,7 +446,7 @@ mod tests {
             ("--servers 1 --service-time lognormal:9ms", "--service-time: `p99` is missing"),
             ("--servers 1 --service-time uniform:1ms,2ms,3ms", "--service-time: unknown key"),
             ("--servers 1 --service-time normal:1ms", "--service-time"),
-            ("--servers 1 --service-time 1ms --queue many", "--queue: expected a whole number"),
+            ("--servers 1 --service-time 1ms --queue many", "--queue: expected a number of requests"),
             ("--servers 1 --service-time 1ms --burst 3", "--limit"),
             ("--servers 1 --service-time 1ms --limit 100", "--limit: a rate needs a unit"),
             ("--servers 1 --service-time 1ms --limit 9/s --burst 0", "--burst: `burst` must be 1 or more"),

@@ -3,8 +3,8 @@
 /// Defines a struct that is read from a map with known keys. Each field is `name: Type` (required, unless
 /// [`Read::missing`](crate::config::Read::missing) gives a value, as `Option` does) or `name: Type = default`.
 /// `=> check` names a `fn(&Self) -> Result<(), String>` for what must hold of and between fields; a message that begins
-/// with a field's name in backquotes is placed at that field. Docs become the
-/// schema's descriptions.
+/// with a field's name in backquotes is placed at that field. `; with part: Record` after the fields adds those of another
+/// record, in the same map. Docs become the schema's descriptions.
 ///
 /// ```
 /// use stormwake::{record, time::Span};
@@ -25,32 +25,25 @@ macro_rules! record {
         $(#[doc = $doc:literal])*
         $vis:vis struct $name:ident {
             $( $(#[doc = $fdoc:literal])* $field:ident : $ty:ty $(= $default:expr)? ),* $(,)?
+            $( ; with $( $(#[doc = $pdoc:literal])* $part:ident : $pty:ty ),+ $(,)? )?
         } $(=> $check:expr)?
     ) => {
         $(#[doc = $doc])*
         #[derive(Clone, Debug, PartialEq)]
-        $vis struct $name { $( $(#[doc = $fdoc])* pub $field: $ty, )* }
+        $vis struct $name { $( $(#[doc = $fdoc])* pub $field: $ty, )* $( $( $(#[doc = $pdoc])* pub $part: $pty, )+ )? }
 
         impl $crate::config::Read for $name {
-            #[allow(unused_mut)]
             fn read(node: &$crate::config::Node, problems: &mut $crate::config::Problems) -> Option<Self> {
                 let mut fields = $crate::config::Fields::open(node, problems)?;
-                $( let $field = fields.take::<$ty>(stringify!($field), problems, || $crate::record!(@missing $ty $(, $default)?)); )*
+                let taken = <Self as $crate::config::Part>::take(node, &mut fields, problems);
                 fields.close(problems);
-                let read = Self { $( $field: $field?, )* };
-                $( if let Err(message) = ($check)(&read) { problems.error(node.blamed(&message), message); return None; } )?
-                Some(read)
+                $crate::config::checked(taken?, node, problems)
             }
 
             fn shape() -> $crate::config::Shape {
                 $crate::config::Shape::Record {
                     doc: concat!($($doc, "\n",)* "").trim().to_string(),
-                    fields: vec![ $( $crate::config::Field {
-                        name: stringify!($field).trim_start_matches("r#"),
-                        doc: concat!($($fdoc, "\n",)* "").trim().to_string(),
-                        required: { let missing: Option<$ty> = $crate::record!(@missing $ty $(, $default)?); missing.is_none() },
-                        shape: <$ty as $crate::config::Read>::shape(),
-                    }, )* ],
+                    fields: <Self as $crate::config::Part>::fields(),
                 }
             }
 
@@ -61,7 +54,35 @@ macro_rules! record {
             #[allow(unused_variables)]
             fn rescale(&mut self, by: $crate::config::TimeScale) {
                 $( $crate::config::Read::rescale(&mut self.$field, by); )*
+                $( $( $crate::config::Read::rescale(&mut self.$part, by); )+ )?
             }
+        }
+
+        impl $crate::config::Part for $name {
+            #[allow(unused_variables, clippy::question_mark)]
+            fn take(
+                node: &$crate::config::Node,
+                fields: &mut $crate::config::Fields,
+                problems: &mut $crate::config::Problems,
+            ) -> Option<Self> {
+                $( let $field = fields.take::<$ty>(stringify!($field), problems, || $crate::record!(@missing $ty $(, $default)?)); )*
+                $( $( let $part = $crate::config::read_part::<$pty>(node, fields, problems); )+ )?
+                Some(Self { $( $field: $field?, )* $( $( $part: $part?, )+ )? })
+            }
+
+            #[allow(clippy::vec_init_then_push, unused_mut)]
+            fn fields() -> Vec<$crate::config::Field> {
+                let mut fields = vec![ $( $crate::config::Field {
+                    name: stringify!($field).trim_start_matches("r#"),
+                    doc: concat!($($fdoc, "\n",)* "").trim().to_string(),
+                    required: { let missing: Option<$ty> = $crate::record!(@missing $ty $(, $default)?); missing.is_none() },
+                    shape: <$ty as $crate::config::Read>::shape(),
+                }, )* ];
+                $( $( fields.extend(<$pty as $crate::config::Part>::fields()); )+ )?
+                fields
+            }
+
+            $( fn check(&self) -> Result<(), String> { ($check)(self) } )?
         }
     };
     (@missing $ty:ty) => { <$ty as $crate::config::Read>::missing() };

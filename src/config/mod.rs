@@ -15,6 +15,8 @@ mod shape;
 
 pub use node::{Key, Node, Place, Source, Value};
 pub use problem::{Problem, Problems, Severity, closest};
-pub use read::{At, Entry, Fields, Lenient, Read, RealTime, Table, read_choice, read_keyword, read_text};
+pub use read::{
+    At, Entry, Fields, Lenient, Part, Read, RealTime, Table, checked, read_choice, read_keyword, read_part, read_text,
+};
 pub use scale::TimeScale;
 pub use shape::{Alternative, Field, Shape};

@@ -1,6 +1,6 @@
 //! Reading plain types from nodes. A reader reports all that is wrong and goes on; `None` means that it did.
 
-use super::{Alternative, Key, Node, Place, Problems, Shape, TimeScale, Value, closest};
+use super::{Alternative, Field, Key, Node, Place, Problems, Shape, TimeScale, Value, closest};
 use crate::time::{Rate, Share, Span};
 
 /// A type that can be read from a configuration.
@@ -19,6 +19,40 @@ pub trait Read: Sized {
     /// Puts it at another speed: multiplies durations, divides rates, and leaves everything else. Every type says what it does, so that none
     /// is forgotten.
     fn rescale(&mut self, by: TimeScale);
+}
+
+/// A record that may stand in another one's map, beside its fields.
+pub trait Part: Read {
+    /// Takes its fields out of a map; on `None` at least one error was reported. Does not check what must hold between them.
+    fn take(node: &Node, fields: &mut Fields, problems: &mut Problems) -> Option<Self>;
+
+    /// Its fields.
+    fn fields() -> Vec<Field>;
+
+    /// What must hold of and between its fields.
+    ///
+    /// # Errors
+    /// A sentence that says what to write.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Takes a part out of a map and checks it.
+pub fn read_part<T: Part>(node: &Node, fields: &mut Fields, problems: &mut Problems) -> Option<T> {
+    let part = T::take(node, fields, problems)?;
+    checked(part, node, problems)
+}
+
+/// What was taken out of a map, if it holds together.
+pub fn checked<T: Part>(part: T, node: &Node, problems: &mut Problems) -> Option<T> {
+    match part.check() {
+        Ok(()) => Some(part),
+        Err(message) => {
+            problems.error(node.blamed(&message), message);
+            None
+        }
+    }
 }
 
 /// A length of time that no scale changes: what it limits happens at its own speed.

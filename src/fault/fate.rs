@@ -63,8 +63,7 @@ impl Request {
 /// What a destination is known by where requests meet faults: its name's hash (FNV-1a, 64 bits), so that a proxy needs no list of names. Of names
 /// of up to 64 letters, a plan's few hundred never share one but by malice, and then share their faults. Never 0.
 pub fn destination_key(name: &[u8]) -> u64 {
-    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    hash | 1
+    crate::service::key::name_hash(name)
 }
 
 /// The draws of one request against one fault. Asked twice, they say the same.

@@ -4,38 +4,13 @@
 //! what happened before. The priority travels with the request, as the `Priority` header of RFC 9218.
 
 use crate::config::{Node, Place, Problems, Read, Shape, Table, TimeScale};
+pub use crate::priority::Priority;
 use crate::rng::{Key, Purpose};
 use crate::time::Share;
 use crate::{keyword, record};
 
 /// The most kinds of a fleet.
 const MAX_KINDS: usize = 64;
-
-keyword! {
-    /// What goes first from an outbox; and the urgency of RFC 9218, which travels with the request.
-    pub enum Priority {
-        /// Somebody waits for it: `u=1`.
-        critical => Critical,
-        /// As everything that says nothing: `u=3`.
-        normal => Normal,
-        /// Nobody waits for it: `u=5`.
-        background => Background,
-        /// It may wait for all else: `u=7`.
-        best_effort => BestEffort,
-    }
-}
-
-impl Priority {
-    /// The value of the `Priority` header.
-    pub const fn header(self) -> &'static str {
-        match self {
-            Self::Critical => "u=1",
-            Self::Normal => "u=3",
-            Self::Background => "u=5",
-            Self::BestEffort => "u=7",
-        }
-    }
-}
 
 keyword! {
     /// What an operation makes pointless that waits.

@@ -12,7 +12,8 @@ use crate::fleet::{FleetAction, FleetConfig};
 use crate::load::Load;
 use crate::policy::backoff::WaitInput;
 use crate::policy::{Attempts, Policy};
-use crate::service::config::{LimiterConfig, Servers, ServiceConfig, ServiceTime};
+use crate::service::config::{Servers, ServiceConfig};
+use crate::service::{ServiceTime, limiter::LimitersConfig};
 use crate::time::Span;
 
 /// What a fleet offers.
@@ -119,7 +120,7 @@ fn once(clients: f64, spread: Span) -> Offered {
 /// Operations per second that the whole plan offers, closed fleets taken at their fastest that can be told: an
 /// answer in the mean service time of the built-in target or the model; spikes left aside. None where a fleet's rate cannot be told.
 pub fn offered_total(plan: &Plan) -> Option<f64> {
-    let service = plan.target.behaviour().map_or(0.0, |service| mean_service_time(&service.service_time));
+    let service = plan.target.behaviour().map_or(0.0, |service| mean_service_time(&service.time()));
     plan.senders()
         .map(|fleet| match offered(&fleet.config) {
             Offered::Rate(rate) | Offered::Spike { rate, .. } => Some(rate),
@@ -137,15 +138,12 @@ pub fn mean_service_time(time: &ServiceTime) -> f64 {
 
 /// Requests per second that the built-in target can serve; none where nothing limits it.
 pub fn capacity(service: &ServiceConfig) -> Option<f64> {
-    let mean = mean_service_time(&service.service_time);
-    let served = match service.servers {
+    let mean = mean_service_time(&service.time());
+    let served = match service.servers() {
         Servers::Limited(n) if mean > 0.0 => Some(f64::from(n) / mean),
         Servers::Limited(_) | Servers::Unlimited => None,
     };
-    let let_in = service.limiter.as_ref().map(|limiter| match limiter {
-        LimiterConfig::TokenBucket(bucket) => bucket.rate.get(),
-        LimiterConfig::SlidingLog(log) => f64::from(log.limit) / log.window.as_secs_f64(),
-    });
+    let let_in = service.limiter.as_ref().and_then(LimitersConfig::rate);
     match (served, let_in) {
         (Some(served), Some(let_in)) => Some(served.min(let_in)),
         (served, let_in) => served.or(let_in),

@@ -4,7 +4,6 @@ use super::{Fleet, Plan};
 use crate::fault::Fault;
 use crate::load::Load;
 use crate::policy::{Asked, Attempts, Backoff, Hint, RetryAfter, Treatment, WaitInput};
-use crate::service::limiter::LimiterConfig;
 use crate::time::Span;
 
 /// So many waits of a policy are looked at: the usual shapes reach their cap before.
@@ -30,11 +29,8 @@ impl Plan {
             _ => None,
         });
         let services = [&self.target.service, &self.target.model].into_iter().flatten();
-        let limiters = services.filter_map(|service| match service.limiter.as_ref()? {
-            LimiterConfig::TokenBucket(bucket) => bucket.retry_after,
-            LimiterConfig::SlidingLog(log) => log.retry_after,
-        });
-        faults.chain(limiters).collect()
+        let limiters = services.filter_map(|service| service.limiter.as_ref()).flat_map(|limiters| limiters.hints());
+        faults.chain(limiters.map(|said| said.wait)).collect()
     }
 }
 

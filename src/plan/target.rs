@@ -4,7 +4,7 @@ use super::url::TargetUrl;
 use crate::config::{At, Node, Problems, Read, Shape, Table, TimeScale, Value, read_text};
 use crate::event::AttemptOutcome;
 use crate::record;
-use crate::service::ServiceConfig;
+use crate::service::{ServiceConfig, SystemConfig};
 use crate::time::{Rate, Span};
 use std::net::IpAddr;
 
@@ -154,6 +154,11 @@ impl TargetConfig {
     /// How the target behaves, as far as the plan says: the built-in one, or the model of somebody's URL.
     pub fn behaviour(&self) -> Option<&ServiceConfig> {
         self.service.as_ref().or(self.model.as_ref())
+    }
+
+    /// The services behind it, or those that stand in for somebody's URL; none where the plan says nothing of them.
+    pub fn system(&self) -> Option<SystemConfig> {
+        Some(SystemConfig { front: self.behaviour()?.clone() })
     }
 }
 

@@ -4,7 +4,7 @@ use crate::fault::{Origin, Step};
 use crate::fleet::workers::{WorkerCount, config::LIVE_UNLIMITED};
 use crate::plan::arithmetic::{self, Offered, WorstAttempts, WorstLoad};
 use crate::plan::{Action, Compare, Deed, Fleet, Loaded, Plan};
-use crate::service::config::{Servers, ServiceConfig, ServiceTime};
+use crate::service::{ServiceConfig, ServiceTime, config::Servers};
 use crate::time::{Span, Timestamp};
 use std::fmt::Write as _;
 
@@ -162,11 +162,11 @@ fn target(plan: &Plan) -> String {
 }
 
 fn behaviour(service: &ServiceConfig) -> String {
-    let servers = match service.servers {
+    let servers = match service.servers() {
         Servers::Limited(n) => format!("{n} servers"),
         Servers::Unlimited => "unlimited servers".into(),
     };
-    let time = match &service.service_time {
+    let time = match &service.time() {
         ServiceTime::Constant(span) => format!("{span}"),
         ServiceTime::Uniform(u) => format!("{} to {}", u.from, u.to),
         ServiceTime::Exponential(e) => format!("exponential, mean {}", e.mean),
@@ -174,7 +174,7 @@ fn behaviour(service: &ServiceConfig) -> String {
         ServiceTime::Percentiles(p) => format!("measured, mean {}", p.mean().about()),
     };
     let capacity = arithmetic::capacity(service).map_or("no limit".into(), |capacity| format!("{}/s", number(capacity)));
-    format!("{servers}, {time} each, queue {}: {capacity}", service.queue)
+    format!("{servers}, {time} each, queue {}: {capacity}", service.queue.bound())
 }
 
 fn offer(offered: Offered) -> String {

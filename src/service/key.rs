@@ -1,6 +1,7 @@
 //! Which random stream a request draws from.
 
 use crate::rng::Key;
+use std::num::NonZeroU64;
 
 /// What names a request to the service, whichever engine brings it: so that a simulated request and the same
 /// request on a real socket are served for the same time (invariant 3).
@@ -37,6 +38,29 @@ impl RequestKey {
             }
         }
     }
+}
+
+/// What names what is to be done once: an idempotency key, folded to 64 bits. Two keys of a run meet in one only by chance, at 2^-64 a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyHash(NonZeroU64);
+
+impl KeyHash {
+    /// Of an idempotency key as a number, see [`idempotency_key`].
+    pub fn new(key: u128) -> Self {
+        let folded = (key >> 64) as u64 ^ key as u64;
+        Self(NonZeroU64::new(folded).unwrap_or(NonZeroU64::MAX))
+    }
+
+    /// As a number.
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+}
+
+/// A name as a number (FNV-1a, 64 bits): of a fleet, a destination, a client's API key. Never 0, which stands for no name.
+pub fn name_hash(name: &[u8]) -> u64 {
+    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    hash | 1
 }
 
 /// An idempotency key as a number: its last 32 hexadecimal digits, with or without the dashes of a UUID and the quotes of

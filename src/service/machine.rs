@@ -4,38 +4,16 @@
 //! machine works with the moment at which service ended, not with the moment at which it was told the time. So a
 //! late timer delays answers, and does not lower the capacity.
 
+use super::change::ServiceChange;
 use super::config::{self, ServiceConfig};
 use super::counts::Counts;
-use super::limiter::Limiter;
+use super::limiter::{Limiter, LimitersConfig};
 use super::queue::{Queue, Waiting};
+use super::request::{Answer, Arrival};
 use super::servers::Servers;
 use super::time::ServiceTime;
-use crate::policy::hint::Said;
-use crate::rng::Key;
 use crate::time::Timestamp;
 use std::collections::BTreeMap;
-
-/// A request that arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    /// The caller's name for it; no two requests that wait for an answer may share one.
-    pub id: u64,
-    /// Which random stream its service time is drawn from.
-    pub key: Key,
-}
-
-/// What a request is answered with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The caller's name for the request.
-    pub id: u64,
-    /// When the service had the answer; never later than the `now` of the call that gave it.
-    pub at: Timestamp,
-    /// The status.
-    pub status: u16,
-    /// How long it asks its client to wait.
-    pub hint: Option<Said>,
-}
 
 /// A service, sans-IO. Every call costs O(log n); memory is bounded by the queue and the servers. `now` must not
 /// run backwards; a moment that does is taken for the latest one seen.
@@ -44,7 +22,7 @@ pub struct Service {
     time: ServiceTime,
     notices_cancel: bool,
     unlimited: bool,
-    limiter: Option<Limiter>,
+    limiters: Vec<Limiter>,
     queue: Queue,
     servers: Servers,
     /// Where each request is whose client still waits.
@@ -65,12 +43,12 @@ impl Service {
     /// An idle service.
     pub fn new(config: &ServiceConfig) -> Self {
         Self {
-            time: config.service_time.clone(),
+            time: config.time(),
             notices_cancel: config.notices_cancel,
-            unlimited: config.servers == config::Servers::Unlimited,
-            limiter: config.limiter.as_ref().map(Limiter::new),
-            queue: Queue::new(config.queue),
-            servers: Servers::new(config.servers),
+            unlimited: config.servers() == config::Servers::Unlimited,
+            limiters: config.limiter.iter().flat_map(|LimitersConfig(all)| all).map(Limiter::new).collect(),
+            queue: Queue::new(config.queue.bound()),
+            servers: Servers::new(config.servers()),
             held: BTreeMap::new(),
             next_ticket: 0,
             now: Timestamp::ZERO,
@@ -82,7 +60,7 @@ impl Service {
     pub fn arrive(&mut self, now: Timestamp, arrival: Arrival, out: &mut Vec<Answer>) {
         self.advance(now, out);
         self.counts.arrived += 1;
-        if let Some(Err(refusal)) = self.limiter.as_mut().map(|limiter| limiter.admit(self.now)) {
+        if let Some(refusal) = self.limiters.iter_mut().find_map(|limiter| limiter.admit(self.now).err()) {
             self.counts.limited += 1;
             out.push(Answer { id: arrival.id, at: self.now, status: refusal.status, hint: refusal.hint });
             return;
@@ -137,6 +115,14 @@ impl Service {
         self.settle(out);
     }
 
+    /// Changes it while it runs; answers that follow go to `out`.
+    pub fn change(&mut self, now: Timestamp, change: &ServiceChange, out: &mut Vec<Answer>) {
+        self.advance(now, out);
+        if let Some(limiter) = &change.limiter {
+            self.limiters = limiter.get().iter().flat_map(|LimitersConfig(all)| all).map(Limiter::new).collect();
+        }
+    }
+
     /// What it did so far and what it holds.
     pub fn counts(&self) -> Counts {
         Counts { queued: self.queue.len() as u64, in_service: self.servers.len() as u64, ..self.counts }
@@ -180,15 +166,19 @@ impl Service {
 #[cfg(test)]
 mod tests {
     use super::super::limiter::{LimiterConfig, SlidingLog};
+    use super::super::queue::{Bound, QueueConfig};
+    use super::super::request::Metadata;
     use super::super::time::ExponentialTime;
     use super::*;
-    use crate::rng::Purpose;
+    use crate::policy::hint::Said;
+    use crate::rng::{Key, Purpose};
     use crate::time::Span;
 
     const MS: fn(u64) -> Span = Span::from_millis;
 
     fn config(servers: u32, time: ServiceTime, queue: u32, notices_cancel: bool) -> ServiceConfig {
-        ServiceConfig { servers: config::Servers::Limited(servers), service_time: time, queue, limiter: None, notices_cancel }
+        let queue = QueueConfig::of(Bound::Limited(queue));
+        ServiceConfig { queue, notices_cancel, ..ServiceConfig::new(config::Servers::Limited(servers), time) }
     }
 
     fn at(millis: u64) -> Timestamp {
@@ -196,7 +186,8 @@ mod tests {
     }
 
     fn request(id: u64) -> Arrival {
-        Arrival { id, key: Key { seed: 11, operation: id, attempt: 1, ..Key::default() } }
+        let key = Key { seed: 11, operation: id, attempt: 1, ..Key::default() };
+        Arrival { id, key, destination: 0, of: Metadata::nothing(Timestamp::ZERO) }
     }
 
     /// One thing that happens to a service.
@@ -288,7 +279,7 @@ mod tests {
         let limiter =
             SlidingLog { limit: 1, window: MS(100), count_rejected: false, reject: 429, retry_after: Some(MS(3000)), hint: None };
         let limited = ServiceConfig {
-            limiter: Some(LimiterConfig::SlidingLog(limiter)),
+            limiter: Some(LimitersConfig(vec![LimiterConfig::SlidingLog(limiter)])),
             ..config(1, ServiceTime::Constant(MS(10)), 0, false)
         };
         let mut service = Service::new(&limited);
@@ -300,8 +291,10 @@ mod tests {
 
     #[test]
     fn unlimited_servers_have_a_bound_and_it_is_counted() {
-        let unlimited =
-            ServiceConfig { servers: config::Servers::Unlimited, ..config(1, ServiceTime::Constant(MS(10)), 1_000_000, false) };
+        let unlimited = ServiceConfig {
+            servers: Some(config::Servers::Unlimited),
+            ..config(1, ServiceTime::Constant(MS(10)), 1_000_000, false)
+        };
         let mut service = Service::new(&unlimited);
         let mut out = Vec::new();
         let n = super::super::servers::MAX_IN_SERVICE as u64;

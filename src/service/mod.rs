@@ -4,18 +4,27 @@
 //! the [`servers`] cannot take at once, and [`time`] says how long each request is served. The live target and
 //! the simulator drive the same machine. Leaves to others: sockets, timers, and what a request looks like.
 
+pub mod change;
 pub mod config;
 pub mod counts;
+pub mod curve;
 pub mod estimate;
+pub mod job;
 pub mod key;
 pub mod limiter;
 pub mod machine;
 pub mod queue;
+pub mod refusal;
+pub mod request;
 pub mod servers;
+pub mod system;
 pub mod time;
 
+pub use change::ServiceChange;
 pub use config::ServiceConfig;
 pub use counts::Counts;
-pub use key::RequestKey;
-pub use machine::{Answer, Arrival, Service};
+pub use key::{KeyHash, RequestKey};
+pub use machine::Service;
+pub use request::{Answer, Arrival, BROKEN, Metadata};
+pub use system::{System, SystemConfig};
 pub use time::ServiceTime;

@@ -15,7 +15,7 @@ use crate::gate::Stops;
 use crate::metrics::{Acted, Recorder, RunEvent, RunRecord, Series, ServiceCounts, StopReason};
 use crate::plan::Plan;
 use crate::policy::Hint;
-use crate::service::ServiceConfig;
+use crate::service::SystemConfig;
 use crate::time::Timestamp;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -85,7 +85,7 @@ pub struct Driver<'a, Q: Queues, T> {
 
 impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     /// A run that has not begun.
-    pub fn new(plan: &'a Plan, service: &ServiceConfig, observer: &'a mut dyn Observer, trace: T) -> Self {
+    pub fn new(plan: &'a Plan, service: &SystemConfig, observer: &'a mut dyn Observer, trace: T) -> Self {
         let world = World::new(plan, service);
         let phases = world.timeline().phases(plan.length);
         Self {

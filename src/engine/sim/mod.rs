@@ -16,7 +16,7 @@ pub use trace::{EventHash, EventList, Trace};
 use super::Observer;
 use crate::metrics::RunRecord;
 use crate::plan::Plan;
-use crate::service::ServiceConfig;
+use crate::service::SystemConfig;
 use queue::{BucketQueue, HeapQueue};
 use std::sync::atomic::AtomicI32;
 
@@ -70,19 +70,17 @@ pub fn run_on<Q: Queues, T: Trace>(
     signal: &AtomicI32,
     trace: T,
 ) -> Result<(RunRecord, Effort, T), SimError> {
-    Ok(Driver::<Q, T>::new(plan, model(plan)?, observer, trace).run(signal))
+    Ok(Driver::<Q, T>::new(plan, &model(plan)?, observer, trace).run(signal))
 }
 
 /// What stands in for a plan's target: the built-in one, or the model beside its URL.
 ///
 /// # Errors
 /// A URL without a model.
-pub fn model(plan: &Plan) -> Result<&ServiceConfig, SimError> {
+pub fn model(plan: &Plan) -> Result<SystemConfig, SimError> {
     let target = &plan.target;
     target
-        .service
-        .as_ref()
-        .or(target.model.as_ref())
+        .system()
         .ok_or_else(|| SimError::NoModel { url: target.url.as_ref().map(|url| url.value.to_string()).unwrap_or_default() })
 }
 

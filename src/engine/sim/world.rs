@@ -20,7 +20,7 @@ use crate::network::Network;
 use crate::plan::{Plan, Success};
 use crate::policy::Hint;
 use crate::rng::{Key, Purpose, Stream};
-use crate::service::{Answer, Arrival, Counts, RequestKey, Service, ServiceConfig};
+use crate::service::{Answer, Arrival, Counts, Metadata, RequestKey, System, SystemConfig};
 use crate::time::{Span, Timestamp};
 
 /// An attempt that ended.
@@ -134,7 +134,7 @@ pub struct World<Q> {
     touched: Vec<u64>,
     /// By fleet, the requests that reached the proxy.
     arrived: Vec<u64>,
-    service: Service,
+    service: System,
     answers: Vec<Answer>,
     /// For when the target's next step is asked for.
     service_due: Timestamp,
@@ -142,7 +142,7 @@ pub struct World<Q> {
 
 impl<Q: Queue<Step> + Default> World<Q> {
     /// The world of a plan at its start: every connection that is kept is open, as after a live warm-up.
-    pub fn new(plan: &Plan, service: &ServiceConfig) -> Self {
+    pub fn new(plan: &Plan, service: &SystemConfig) -> Self {
         let timeline = Timeline::new(plan.timeline.clone(), plan.seed);
         let fleets = plan.fleets.iter().map(|fleet| {
             let connections = fleet.config.connections;
@@ -168,7 +168,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
             touched: vec![0; timeline.steps().len()],
             arrived: vec![0; plan.fleets.len()],
             timeline,
-            service: Service::new(service),
+            service: System::new(service),
             answers: Vec::new(),
             service_due: Timestamp::NEVER,
         }
@@ -384,7 +384,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let seed = self.seed;
         let flight = self.flight(id);
         let key = RequestKey::Ours { idempotency_key: flight.idempotency_key, attempt: flight.attempt }.key(seed);
-        self.service.arrive(now, Arrival { id: id.number(), key }, &mut self.answers);
+        self.service.arrive(now, Arrival { id: id.number(), key, destination: 0, of: Metadata::nothing(now) }, &mut self.answers);
         self.heard_of_target()
     }
 

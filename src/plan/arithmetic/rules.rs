@@ -10,7 +10,7 @@ use crate::policy::backoff::{Backoff, Clamp, Exponential, Jitter, WaitInput};
 use crate::policy::budget::{Tier, WhenSpent};
 use crate::policy::hint::{HintForm, Said};
 use crate::policy::{Attempts, Policy, RetryAfter};
-use crate::service::config::{LimiterConfig, Servers, ServiceConfig};
+use crate::service::config::{Servers, ServiceConfig};
 use crate::time::Span;
 
 /// What a rule says of a plan.
@@ -284,10 +284,10 @@ fn spikes(plan: &Plan, load: &Load) -> Vec<Rule> {
 
 /// A queue's age against the client's patience.
 fn patience(plan: &Plan, service: &ServiceConfig) -> Option<Rule> {
-    let Servers::Limited(_) = service.servers else { return None };
+    let Servers::Limited(_) = service.servers() else { return None };
     let unlimited = ServiceConfig { limiter: None, ..service.clone() };
     let capacity = capacity(&unlimited)?;
-    let wait = f64::from(service.queue) / capacity;
+    let wait = f64::from(service.queue.bound()) / capacity;
     let fleet = plan.senders().min_by_key(|fleet| fleet.policy.timeout)?;
     let timeout = fleet.policy.timeout;
     if wait <= timeout.as_secs_f64() {
@@ -296,7 +296,7 @@ fn patience(plan: &Plan, service: &ServiceConfig) -> Option<Rule> {
     let work = if service.notices_cancel { "" } else { ": the target then works for clients that have gone" };
     let sentence = format!(
         "a full queue of {} is {} long, more than the timeout of `{}` ({timeout}){work}",
-        service.queue,
+        service.queue.bound(),
         span(wait),
         fleet.name
     );
@@ -381,10 +381,7 @@ fn hints(plan: &Plan) -> Vec<Rule> {
         _ => None,
     });
     let limiter = plan.target.behaviour().and_then(|service| service.limiter.as_ref());
-    let from_limiter = limiter.and_then(|limiter| match limiter {
-        LimiterConfig::TokenBucket(bucket) => Said::new(bucket.retry_after, bucket.hint),
-        LimiterConfig::SlidingLog(log) => Said::new(log.retry_after, log.hint),
-    });
+    let from_limiter = limiter.into_iter().flat_map(|limiters| limiters.hints());
     from_faults
         .chain(from_limiter.map(|said| ("the target's limiter".to_string(), said)))
         .filter(|(_, said)| !said.wait.is_zero())

@@ -12,6 +12,7 @@ mod network;
 mod policy;
 mod returns;
 mod scope;
+mod service;
 mod target;
 mod timeline;
 mod workers;

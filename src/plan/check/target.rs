@@ -8,7 +8,6 @@ use crate::plan::target::allows;
 use crate::plan::url::{Scheme, TargetUrl, check_host};
 use crate::plan::{Fleet, HeaderValue, TargetConfig};
 use crate::policy::hint::HintForm;
-use crate::service::config::{LimiterConfig, ServiceConfig};
 use crate::time::Span;
 
 /// Headers that frame the message.
@@ -40,7 +39,7 @@ pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], calls: bool, cx: &m
     }
     for (key, service) in [("service", &target.service), ("model", &target.model)] {
         if let Some(service) = service {
-            check_service(service, &["target", key], cx);
+            super::service::check(service, &["target", key], cx);
         }
     }
 }
@@ -214,44 +213,6 @@ fn success(target: &TargetConfig, fleets: &[Fleet], cx: &mut Context) {
                 fleet.name, fleet.policy.timeout
             );
             cx.warn(place, message, "make it shorter, or remove it");
-        }
-    }
-}
-
-/// Checks the built-in target, or the model of somebody else's, which stands at `path`.
-fn check_service(service: &ServiceConfig, path: &[&str], cx: &mut Context) {
-    let at = |cx: &Context, keys: &[&str]| cx.at(&[path, keys].concat());
-    if arithmetic::mean_service_time(&service.service_time) > MAX_LENGTH.as_secs_f64() {
-        let place = at(cx, &["service_time"]);
-        cx.error(place, format!("a service time longer than {MAX_LENGTH}"), "such as `service_time: 10ms`");
-    }
-    match &service.limiter {
-        None => {}
-        Some(LimiterConfig::TokenBucket(bucket)) => {
-            let base = ["limiter", "token_bucket"];
-            if bucket.rate.get() <= 0.0 || bucket.burst == 0 {
-                let place = at(cx, &base);
-                cx.error(
-                    place,
-                    "a token bucket without tokens refuses everything",
-                    "give it a `rate` above 0 and a `burst` of 1 or more",
-                );
-            }
-            let place = at(cx, &[&base[..], &["retry_after"]].concat());
-            whole_seconds(bucket.retry_after, bucket.hint, place, cx);
-        }
-        Some(LimiterConfig::SlidingLog(log)) => {
-            let base = ["limiter", "sliding_log"];
-            if log.limit == 0 || log.window.is_zero() {
-                let place = at(cx, &base);
-                cx.error(place, "a sliding log without room refuses everything", "give it a `limit` of 1 or more and a `window`");
-            }
-            if log.limit > 1_000_000 {
-                let place = at(cx, &[&base[..], &["limit"]].concat());
-                cx.error(place, format!("a log of {} requests: 1000000 at most", log.limit), "use a shorter window");
-            }
-            let place = at(cx, &[&base[..], &["retry_after"]].concat());
-            whole_seconds(log.retry_after, log.hint, place, cx);
         }
     }
 }

@@ -6,7 +6,9 @@ pub mod token_bucket;
 pub use sliding_log::SlidingLog;
 pub use token_bucket::TokenBucket;
 
+use super::refusal::Refusal;
 use crate::choice;
+use crate::config::{Node, Problems, Read, Shape, TimeScale, Value};
 use crate::policy::hint::Said;
 use crate::time::Timestamp;
 
@@ -20,6 +22,55 @@ choice! {
     }
 }
 
+/// One limiter, or a list of them: a request has to pass each, in their order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LimitersConfig(pub Vec<LimiterConfig>);
+
+impl Read for LimitersConfig {
+    fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
+        match &node.value {
+            Value::List(_) => Vec::read(node, problems).map(Self),
+            _ => LimiterConfig::read(node, problems).map(|one| Self(vec![one])),
+        }
+    }
+    fn shape() -> Shape {
+        Shape::OneOf(vec![LimiterConfig::shape(), Vec::<LimiterConfig>::shape()])
+    }
+    fn rescale(&mut self, by: TimeScale) {
+        self.0.rescale(by);
+    }
+}
+
+impl LimitersConfig {
+    /// The most that pass in a second in the long run; none where nothing limits that.
+    pub fn rate(&self) -> Option<f64> {
+        self.0.iter().filter_map(LimiterConfig::rate).reduce(f64::min)
+    }
+
+    /// What those say that always say the same.
+    pub fn hints(&self) -> impl Iterator<Item = Said> {
+        self.0.iter().filter_map(LimiterConfig::hint)
+    }
+}
+
+impl LimiterConfig {
+    /// The most that pass in a second in the long run; none where it does not limit that.
+    pub fn rate(&self) -> Option<f64> {
+        match self {
+            Self::TokenBucket(bucket) => Some(bucket.rate.get()),
+            Self::SlidingLog(log) => Some(f64::from(log.limit) / log.window.as_secs_f64()),
+        }
+    }
+
+    /// What a refusal says, where it always says the same.
+    pub fn hint(&self) -> Option<Said> {
+        match self {
+            Self::TokenBucket(bucket) => Said::new(bucket.retry_after, bucket.hint),
+            Self::SlidingLog(log) => Said::new(log.retry_after, log.hint),
+        }
+    }
+}
+
 /// The state of a limiter. `now` must not run backwards.
 #[derive(Clone, Debug)]
 pub enum Limiter {
@@ -27,15 +78,6 @@ pub enum Limiter {
     TokenBucket(token_bucket::Bucket),
     /// A sliding log.
     SlidingLog(sliding_log::Log),
-}
-
-/// What a refused request is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The status.
-    pub status: u16,
-    /// How long it asks its client to wait.
-    pub hint: Option<Said>,
 }
 
 impl Limiter {

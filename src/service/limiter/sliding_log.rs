@@ -4,9 +4,9 @@
 //! that is the same as: there are fewer than `limit` in all, or the `limit`-th last has left the window. Hence
 //! only the last `limit` times are kept, also where rejected requests are logged, however many come.
 
-use super::Refusal;
 use crate::policy::hint::{HintForm, Said};
 use crate::record;
+use crate::service::refusal::Refusal;
 use crate::time::{Span, Timestamp};
 use std::collections::VecDeque;
 

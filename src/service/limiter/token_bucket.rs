@@ -1,9 +1,9 @@
 //! A token bucket, kept as one moment: when the bucket was, or will be, empty. Whole nanoseconds, so that evenly
 //! spaced requests at exactly the rate are never refused by rounding.
 
-use super::Refusal;
 use crate::policy::hint::{HintForm, Said};
 use crate::record;
+use crate::service::refusal::Refusal;
 use crate::time::{Rate, Span, Timestamp};
 
 record! {

@@ -3,7 +3,7 @@
 use crate::engine::live::clock::Clock;
 use crate::engine::live::timer::Timer;
 use crate::rng::Key;
-use crate::service::{Answer, Arrival, Counts, Service, ServiceConfig};
+use crate::service::{Answer, Arrival, Counts, Metadata, System, SystemConfig};
 use crate::time::Timestamp;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub struct Desk {
 }
 
 struct State {
-    service: Service,
+    service: System,
     waiting: BTreeMap<u64, oneshot::Sender<Answer>>,
     /// Room for answers on their way from the machine to those who wait.
     out: Vec<Answer>,
@@ -35,8 +35,8 @@ struct State {
 
 impl Desk {
     /// An idle machine.
-    pub fn new(config: &ServiceConfig, clock: Arc<dyn Clock>) -> Rc<Self> {
-        let state = State { service: Service::new(config), waiting: BTreeMap::new(), out: Vec::new(), next_id: 0, armed: None };
+    pub fn new(config: &SystemConfig, clock: Arc<dyn Clock>) -> Rc<Self> {
+        let state = State { service: System::new(config), waiting: BTreeMap::new(), out: Vec::new(), next_id: 0, armed: None };
         Rc::new(Self { clock, state: RefCell::new(state), sooner: Notify::new() })
     }
 
@@ -48,7 +48,7 @@ impl Desk {
             id = state.next_id;
             state.next_id += 1;
             state.waiting.insert(id, sender);
-            state.service.arrive(now, Arrival { id, key }, &mut state.out);
+            state.service.arrive(now, Arrival { id, key, destination: 0, of: Metadata::nothing(now) }, &mut state.out);
         });
         Waiter { desk: self.clone(), id, answer, answered: false }
     }

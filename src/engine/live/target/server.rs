@@ -7,7 +7,7 @@ use super::name::request_key;
 use super::wire::Stats;
 use crate::engine::live::clock::Clock;
 use crate::engine::live::timer::Timer;
-use crate::service::{Answer, ServiceConfig};
+use crate::service::{Answer, SystemConfig};
 use crate::time::Span;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -65,7 +65,7 @@ impl Server {
     ///
     /// # Errors
     /// Where the address cannot be had (in use, not of this machine), or the kernel gives no timer.
-    pub fn bind(addr: SocketAddr, config: &ServiceConfig, seed: u64, clock: Arc<dyn Clock>) -> Result<Self, TargetError> {
+    pub fn bind(addr: SocketAddr, config: &SystemConfig, seed: u64, clock: Arc<dyn Clock>) -> Result<Self, TargetError> {
         let listener = listen(addr).map_err(|source| TargetError::Bind { addr, source })?;
         let addr = listener.local_addr().map_err(|source| TargetError::Bind { addr, source })?;
         let timer = Timer::new().map_err(TargetError::Timer)?;
@@ -270,8 +270,10 @@ mod tests {
     use super::*;
     use crate::engine::live::clock::LiveClock;
     use crate::policy::hint::HintForm;
+    use crate::service::ServiceConfig;
     use crate::service::config::Servers;
-    use crate::service::limiter::{LimiterConfig, SlidingLog};
+    use crate::service::limiter::{LimiterConfig, LimitersConfig, SlidingLog};
+    use crate::service::queue::{Bound, QueueConfig};
     use crate::service::time::ServiceTime;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -279,7 +281,8 @@ mod tests {
 
     fn config(servers: u32, millis: u64, queue: u32, notices_cancel: bool) -> ServiceConfig {
         let service_time = ServiceTime::Constant(MS(millis));
-        ServiceConfig { servers: Servers::Limited(servers), service_time, queue, limiter: None, notices_cancel }
+        let queue = QueueConfig::of(Bound::Limited(queue));
+        ServiceConfig { queue, notices_cancel, ..ServiceConfig::new(Servers::Limited(servers), service_time) }
     }
 
     /// Runs a client against a server; gives what the client gave and the server's last counts.
@@ -287,7 +290,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
-            let server = Server::bind(any, config, 1, LiveClock::starting_now()).unwrap();
+            let server = Server::bind(any, &SystemConfig { front: config.clone() }, 1, LiveClock::starting_now()).unwrap();
             let (addr, stats) = (server.addr(), server.stats());
             let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
             let reader = stats.clone();
@@ -389,7 +392,10 @@ mod tests {
         ] {
             let retry_after = Some(MS(1_500));
             let limiter = SlidingLog { limit: 1, window: MS(60_000), count_rejected: true, reject: 429, retry_after, hint };
-            let limited = ServiceConfig { limiter: Some(LimiterConfig::SlidingLog(limiter)), ..config(1, 1, 1, false) };
+            let limited = ServiceConfig {
+                limiter: Some(LimitersConfig(vec![LimiterConfig::SlidingLog(limiter)])),
+                ..config(1, 1, 1, false)
+            };
             let (_, stats) = with_server(&limited, async |addr, _| {
                 let mut stream = connect(addr).await;
                 assert!(ask(&mut stream, "GET / HTTP/1.1").await.starts_with("HTTP/1.1 200"));
@@ -474,7 +480,13 @@ mod tests {
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let bound = runtime.block_on(async {
-            Server::bind(taken.local_addr().unwrap(), &config(1, 1, 1, false), 1, LiveClock::starting_now()).err()
+            Server::bind(
+                taken.local_addr().unwrap(),
+                &SystemConfig { front: config(1, 1, 1, false) },
+                1,
+                LiveClock::starting_now(),
+            )
+            .err()
         });
         let message = bound.expect("it is taken").to_string();
         assert!(message.contains("cannot listen on 127.0.0.1:") && message.contains("choose another port"), "{message}");

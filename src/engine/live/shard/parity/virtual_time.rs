@@ -10,7 +10,7 @@ use crate::event::{Event, OperationId};
 use crate::fleet::{Gauges, Send};
 use crate::metrics::{Recorder, Slice, Totals};
 use crate::plan::Plan;
-use crate::service::ServiceConfig;
+use crate::service::SystemConfig;
 use crate::time::{Span, Timestamp};
 use std::cell::{RefCell, RefMut};
 use std::collections::VecDeque;
@@ -54,7 +54,7 @@ struct Inner {
 }
 
 impl FarSide {
-    pub fn new(plan: &Plan, service: &ServiceConfig, clock: Arc<VirtualClock>) -> Self {
+    pub fn new(plan: &Plan, service: &SystemConfig, clock: Arc<VirtualClock>) -> Self {
         let inner = Inner { world: World::new(plan, service), ended: VecDeque::new(), serial: 0 };
         Self { clock, inner: Rc::new(RefCell::new(inner)) }
     }

@@ -1,5 +1,9 @@
 //! A bounded queue, first in, first out.
 
+pub mod config;
+
+pub use config::{Bound, Order, QueueConfig};
+
 use crate::time::Span;
 use std::collections::BTreeMap;
 
