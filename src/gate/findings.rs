@@ -138,7 +138,8 @@ impl Evidence<'_> {
         if name == Figure::WaveScore {
             return self.waves(gate, fleet);
         }
-        if matches!(name, Figure::RecoveryTime | Figure::ErrorWindow | Figure::Relapses | Figure::WastedWork | Figure::Duplicates) {
+        if matches!(name, Figure::RecoveryTime | Figure::ErrorWindow | Figure::Relapses | Figure::WastedWork | Figure::Duplicates)
+        {
             return self.of_the_whole(gate);
         }
         let windows = self.windows(gate)?;

@@ -129,9 +129,14 @@ impl Figure {
             | Self::RecoveryTime
             | Self::ErrorWindow
             | Self::LagP99 => Unit::Time,
-            Self::InFlight | Self::Backlog | Self::Failed | Self::Lost | Self::Unresolved | Self::Refused | Self::Relapses | Self::Duplicates => {
-                Unit::Count
-            }
+            Self::InFlight
+            | Self::Backlog
+            | Self::Failed
+            | Self::Lost
+            | Self::Unresolved
+            | Self::Refused
+            | Self::Relapses
+            | Self::Duplicates => Unit::Count,
         }
     }
 }

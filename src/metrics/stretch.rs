@@ -36,7 +36,12 @@ pub fn figure(figure: Figure, windows: &[Window], fleet: Option<usize>, window: 
         Figure::Failed | Figure::Lost => Some(stretch.sum(|c| c.failed) as f64),
         Figure::Unresolved => Some(stretch.sum(|c| c.unresolved) as f64),
         Figure::Refused => Some(stretch.sum(|c| c.refused) as f64),
-        Figure::RecoveryTime | Figure::ErrorWindow | Figure::Relapses | Figure::WaveScore | Figure::WastedWork | Figure::Duplicates => None,
+        Figure::RecoveryTime
+        | Figure::ErrorWindow
+        | Figure::Relapses
+        | Figure::WaveScore
+        | Figure::WastedWork
+        | Figure::Duplicates => None,
     }
 }
 

@@ -153,7 +153,10 @@ mod tests {
             "2m|6s 1m|3s 40s|2s",
         ),
         ("  - { at: {}, action: { restart: { fleet: a, policy: q, stagger: {} } } }\n", "3m|9s 30s|1500ms"),
-        ("  - { at: {}, for: {}, name: weak, service: { capacity: 20%, over: {}, drain: {} } }\n", "190s|9500ms 10s|500ms 2s|100ms 50/s|1000/s"),
+        (
+            "  - { at: {}, for: {}, name: weak, service: { capacity: 20%, over: {}, drain: {} } }\n",
+            "190s|9500ms 10s|500ms 2s|100ms 50/s|1000/s",
+        ),
         ("  - { at: {}, action: { set_rate: { fleet: a, to: {} } } }\n", "4m|12s 50/s|1000/s"),
         ("  - { at: {}, action: { exec: { command: [x], within: {} } } }\n", "5m|15s 10s|10s"),
         ("steady_state: { for: {}, require: { p99: '<= {}' } }\n", "100s|5s 1s|50ms"),

@@ -121,7 +121,11 @@ impl ServiceChange {
 
     /// What of it happens once, and so cannot last, by its key; none where all of it can.
     pub fn happens_once(&self) -> Option<&'static str> {
-        let keys = [(self.restart.is_some(), "restart"), (self.cache.is_some(), "cache"), (self.reject_backlog.is_some(), "reject_backlog")];
+        let keys = [
+            (self.restart.is_some(), "restart"),
+            (self.cache.is_some(), "cache"),
+            (self.reject_backlog.is_some(), "reject_backlog"),
+        ];
         keys.into_iter().find(|(there, _)| *there).map(|(_, key)| key)
     }
 
@@ -153,13 +157,17 @@ impl fmt::Display for ServiceChange {
             self.capacity.map(|share| format!("capacity {}%{over}", (share.get() * 1000.0).round() / 10.0)),
             self.limiter.as_ref().map(|limiter| match limiter {
                 Setting::Off => "limiter off".to_string(),
-                Setting::To(LimitersConfig(all)) => format!("limiter {}", all.iter().map(LimiterConfig::key).collect::<Vec<_>>().join(", ")),
+                Setting::To(LimitersConfig(all)) => {
+                    format!("limiter {}", all.iter().map(LimiterConfig::key).collect::<Vec<_>>().join(", "))
+                }
             }),
             self.drain.as_ref().map(|drain| match drain {
                 Setting::Off => "drain off".to_string(),
                 Setting::To(rate) => format!("drain {rate}"),
             }),
-            self.restart.as_ref().map(|restart| if restart.down_for.is_zero() { "restart".to_string() } else { format!("restart, down for {}", restart.down_for) }),
+            self.restart.as_ref().map(|restart| {
+                if restart.down_for.is_zero() { "restart".to_string() } else { format!("restart, down for {}", restart.down_for) }
+            }),
             self.cache.map(|cache| format!("{} cache", cache.word())),
             self.reject_backlog.as_ref().map(|_| "backlog refused".to_string()),
         ];

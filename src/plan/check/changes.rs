@@ -43,7 +43,11 @@ impl Changes<'_> {
         cx: &mut Context,
     ) -> (Option<Step>, Vec<Action>) {
         let path = ["timeline", self.index, "service"];
-        let scopes = [step.fleets.as_ref().map(|at| at.place), step.regions.as_ref().map(|at| at.place), step.destinations.as_ref().map(|at| at.place)];
+        let scopes = [
+            step.fleets.as_ref().map(|at| at.place),
+            step.regions.as_ref().map(|at| at.place),
+            step.destinations.as_ref().map(|at| at.place),
+        ];
         for place in scopes.into_iter().flatten() {
             cx.error(place, "a fault strikes some traffic and not other; a change of the service is one for all", "remove it");
         }
@@ -64,7 +68,11 @@ impl Changes<'_> {
     /// What happens once has no end.
     fn lasts(&self, step: &RawStep, change: &ServiceChange, cx: &mut Context) {
         if let (Some(lasting), Some(key)) = (&step.r#for, change.happens_once()) {
-            let hint = if key == "restart" { "remove it; how long it is down, `down_for` says" } else { "remove it, or make two steps of it" };
+            let hint = if key == "restart" {
+                "remove it; how long it is down, `down_for` says"
+            } else {
+                "remove it, or make two steps of it"
+            };
             cx.error(lasting.place, format!("`{key}` happens once: it cannot last"), hint);
         }
     }
@@ -76,7 +84,11 @@ impl Changes<'_> {
         if service.is_none() {
             let message = "there is no service to change: the target is a URL, and nothing here can change somebody's server";
             let place = cx.at(&["timeline", self.index, "service"]);
-            cx.error(place, message, "change it with `action: { exec: … }`; or say with `model` what stands in for it in simulated runs");
+            cx.error(
+                place,
+                message,
+                "change it with `action: { exec: … }`; or say with `model` what stands in for it in simulated runs",
+            );
         }
         service
     }
@@ -107,7 +119,10 @@ pub(super) fn conflicts(actions: &[Action], cx: &mut Context) {
         for other in actions.iter().filter(during) {
             let Some((others, false)) = changes(other) else { continue };
             let Some(part) = change.lasting().find(|part| others.lasting().any(|other| other == *part)) else { continue };
-            let message = format!("`{}` changes `{part}` while `{}` does, whose end puts it back to what the plan's service says", other.name, begun.name);
+            let message = format!(
+                "`{}` changes `{part}` while `{}` does, whose end puts it back to what the plan's service says",
+                other.name, begun.name
+            );
             cx.warn(other.place, message, format!("let `{}` begin at {} or later, or change another part", other.name, ended.at));
         }
     }

@@ -146,7 +146,16 @@ fn recovery(
     }
     recovery_numbers(recovery, cx);
     if timeline.steps.is_empty() && timeline.complete {
-        cx.error(*place, "there is nothing to recover from: the timeline is empty", "add a fault, or remove `recovery`");
+        let changed = timeline.actions.iter().any(|action| matches!(action.what, Deed::Service { .. }));
+        let (message, hint) = if changed {
+            (
+                "nothing can recover from it: no change of the service ends, and makes it weaker",
+                "give it a `for`, or remove `recovery`",
+            )
+        } else {
+            ("there is nothing to recover from: the timeline is empty", "add a fault, or remove `recovery`")
+        };
+        cx.error(*place, message, hint);
         return Some(recovery.clone());
     }
     let Some(step) = recovery_step(recovery, timeline, cx) else { return Some(recovery.clone()) };
@@ -330,7 +339,11 @@ pub(super) fn target_counts(figure: Figure, raw: &RawPlan, place: Place, cx: &mu
             cx.warn(place, message, "simulate the plan, whose model counts it, or remove the gate");
         }
         (None, None) => {
-            cx.error(place, format!("`{word}` is counted by the built-in target only"), "remove the gate, or use `target.service`");
+            cx.error(
+                place,
+                format!("`{word}` is counted by the built-in target only"),
+                "remove the gate, or use `target.service`",
+            );
         }
     }
 }

@@ -67,7 +67,12 @@ fn families<'a>(s: &Stats, holding: &Holding) -> Vec<Family<'a>> {
         ("refused_total", "counter", "Requests refused, dropped or lost, by cause.", by("cause", &refused)),
         ("cancelled_total", "counter", "Requests whose client went before the answer.", count(s.cancelled)),
         ("given_up_total", "counter", "Of them, those whose work was given up.", count(s.given_up)),
-        ("duplicates_total", "counter", "Repeated operations, served again or answered from what was there.", by("outcome", &duplicates)),
+        (
+            "duplicates_total",
+            "counter",
+            "Repeated operations, served again or answered from what was there.",
+            by("outcome", &duplicates),
+        ),
         ("work_seconds_total", "counter", "Service, by what it was for.", by("kind", &work)),
         ("accept_errors_total", "counter", "Connections that could not be accepted at once.", count(s.accept_errors)),
         ("changes_total", "counter", "Changes made to the service while it ran.", count(holding.changes)),

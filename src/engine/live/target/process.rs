@@ -213,12 +213,7 @@ fn give_plan(mut stdin: ChildStdin, plan_yaml: &str) -> oneshot::Receiver<Sender
 }
 
 /// Reads the child's lines to the end: the first goes to who waits for it, the others are counts, or changes made.
-fn hear(
-    stdout: impl Read,
-    first: oneshot::Sender<String>,
-    stats: &Mutex<Option<Stats>>,
-    made: &mpsc::UnboundedSender<usize>,
-) {
+fn hear(stdout: impl Read, first: oneshot::Sender<String>, stats: &Mutex<Option<Stats>>, made: &mpsc::UnboundedSender<usize>) {
     let mut reader = BufReader::new(stdout);
     let mut first = Some(first);
     let mut line = Vec::new();

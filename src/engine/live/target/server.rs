@@ -1,9 +1,9 @@
 //! Sockets around the machine: every request is brought to it and answered as it says.
 
+use super::control::{self, Holding};
 use super::desk::Desk;
 use super::error::TargetError;
 use super::io::Io;
-use super::control::{self, Holding};
 use super::name::{Caller, named};
 use super::page::{self, page};
 use super::wire::Stats;
