@@ -5,7 +5,8 @@
 //! fault that begins or ends strikes, holds and releases what is under way by the rules that stand in `fault`. The target
 //! is the service machine. Each message takes its hop, drawn for its attempt; so what one attempt meets does not hang on another's.
 //!
-//! At one moment the timeline changes first, then what was asked for first happens first.
+//! At one moment the timeline changes first, then what was asked for first happens first. A hop that takes no time is taken at once, without
+//! a step of its own, but for the one to a client, which always takes some.
 
 mod opening;
 mod strikes;
@@ -214,7 +215,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let on_its_way = !matches!(flight.stage, Stage::Connecting | Stage::OnLink);
         let sent_before = if on_its_way { flight.at_proxy } else { now };
         let at = (now + self.network.client_hop(&mut flight.draws)).max(sent_before);
-        self.ask(at, What::Gone, id);
+        if at == now && flight.stage != Stage::ToProxy { self.gone(id, now) } else { self.ask(at, What::Gone, id) }
     }
 
     /// When something happens next; [`Timestamp::NEVER`] where nothing does.
@@ -234,10 +235,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let Some((now, Step { what, flight: id })) = self.queue.pop() else { return Happened::Stale };
         match what {
             What::Service => return self.serve(now),
-            What::CancelAtTarget => {
-                self.service.cancel(now, id.number(), &mut self.answers);
-                return self.heard_of_target();
-            }
+            What::CancelAtTarget => return self.cancel_at_target(id, now),
             _ => {}
         }
         let Some(flight) = self.flights.get(id) else { return Happened::Stale };
@@ -377,7 +375,11 @@ impl<Q: Queue<Step> + Default> World<Q> {
         flight.stage = Stage::Upstream;
         let connect = if open { Span::ZERO } else { self.network.connect_upstream(&mut flight.draws) };
         let at = now + connect + self.network.upstream_hop(&mut flight.draws);
-        self.ask(at, What::AtTarget, id);
+        if at == now {
+            self.at_target(id, now);
+        } else {
+            self.ask(at, What::AtTarget, id);
+        }
     }
 
     fn at_target(&mut self, id: FlightId, now: Timestamp) -> Happened {
@@ -385,7 +387,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let flight = self.flight(id);
         let key = RequestKey::Ours { idempotency_key: flight.idempotency_key, attempt: flight.attempt }.key(seed);
         self.service.arrive(now, Arrival { id: id.number(), key, destination: 0, of: Metadata::nothing(now) }, &mut self.answers);
-        self.heard_of_target()
+        self.heard_of_target(now)
     }
 
     fn serve(&mut self, now: Timestamp) -> Happened {
@@ -394,18 +396,18 @@ impl<Q: Queue<Step> + Default> World<Q> {
         }
         self.service_due = Timestamp::NEVER;
         self.service.advance(now, &mut self.answers);
-        self.heard_of_target()
+        self.heard_of_target(now)
     }
 
     /// Sends what the target said back, and asks for its next moment.
-    fn heard_of_target(&mut self) -> Happened {
+    fn heard_of_target(&mut self, now: Timestamp) -> Happened {
         let mut answers = std::mem::take(&mut self.answers);
         for Answer { id, at, status, hint } in answers.drain(..) {
             let id = FlightId::from_number(id);
             let Some(flight) = self.flights.get(id) else { continue };
             flight.message = Message::Reply(Reply { status, hint: hint.map(|said| said.told(at)), contains: true });
             let at = at + self.network.upstream_hop(&mut flight.draws);
-            self.ask(at, What::Answered, id);
+            if at <= now { self.answered(id, now) } else { self.ask(at, What::Answered, id) }
         }
         self.answers = answers;
         let due = self.service.due().unwrap_or(Timestamp::NEVER);
@@ -424,8 +426,8 @@ impl<Q: Queue<Step> + Default> World<Q> {
     }
 
     fn answer(&mut self, id: FlightId, message: Message, now: Timestamp) {
-        let at = now + self.client_hop(id);
-        let flight = self.flight(id);
+        let flight = self.flights.at(id);
+        let at = now + self.network.to_client(&mut flight.draws);
         (flight.stage, flight.message) = (Stage::ToClient, message);
         self.ask(at, What::Deliver, id);
     }
@@ -467,8 +469,17 @@ impl<Q: Queue<Step> + Default> World<Q> {
     fn leave_target(&mut self, id: FlightId, now: Timestamp) {
         if matches!(self.flight(id).stage, Stage::Upstream | Stage::Silent) {
             let at = now + self.upstream_hop(id);
-            self.ask(at, What::CancelAtTarget, id);
+            if at == now {
+                self.cancel_at_target(id, now);
+            } else {
+                self.ask(at, What::CancelAtTarget, id);
+            }
         }
+    }
+
+    fn cancel_at_target(&mut self, id: FlightId, now: Timestamp) -> Happened {
+        self.service.cancel(now, id.number(), &mut self.answers);
+        self.heard_of_target(now)
     }
 
     fn gone(&mut self, id: FlightId, now: Timestamp) {
