@@ -4,11 +4,13 @@
 //! the [`servers`] cannot take at once, and [`time`] says how long each request is served. The live target and
 //! the simulator drive the same machine. Leaves to others: sockets, timers, and what a request looks like.
 
+pub mod capacity;
 pub mod change;
 pub mod config;
 pub mod counts;
 pub mod curve;
 pub mod estimate;
+pub mod histogram;
 pub mod job;
 pub mod key;
 pub mod limiter;
