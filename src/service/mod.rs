@@ -4,6 +4,7 @@
 //! the [`servers`] cannot take at once, and [`time`] says how long each request is served. The live target and
 //! the simulator drive the same machine. Leaves to others: sockets, timers, and what a request looks like.
 
+pub mod admission;
 pub mod capacity;
 pub mod change;
 pub mod config;
