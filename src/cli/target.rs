@@ -5,6 +5,7 @@ use crate::config::{Key, Node, Place, Problems, Read, Value};
 use crate::engine::live::clock::LiveClock;
 use crate::engine::live::target::{Change, Changed, Handle, PLAN_END, Ready, Server, Stats, TargetError, raise_file_limit};
 use crate::plan;
+use crate::service::limiter::AdaptiveConcurrency;
 use crate::service::{ServiceChange, ServiceConfig, SystemConfig};
 use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
@@ -57,12 +58,15 @@ struct ServiceArgs {
     /// Give up the work for clients that have gone.
     #[arg(long)]
     notices_cancel: bool,
-    /// Refuse requests above this rate, such as `100/s`.
-    #[arg(long, value_name = "RATE")]
+    /// Refuse requests above this limit: a rate, such as `100/s`; of a `concurrency` kind a number.
+    #[arg(long, value_name = "LIMIT")]
     limit: Option<String>,
-    /// How the limit is kept: `token_bucket` or `sliding_log`.
+    /// How the limit is kept: `token_bucket`, `fixed_window`, `sliding_log`, `concurrency` or `adaptive_concurrency`.
     #[arg(long, value_name = "KIND", requires = "limit", default_value = "token_bucket")]
     limiter: String,
+    /// Whose limit it is: `global`, or one for each `client` or `fleet` [default: global].
+    #[arg(long, value_name = "WHOM", requires = "limit")]
+    per: Option<String>,
     /// How many tokens the bucket holds [default: 1].
     #[arg(long, value_name = "N", requires = "limit")]
     burst: Option<String>,
@@ -72,7 +76,7 @@ struct ServiceArgs {
     /// The status of a refusal [default: 429].
     #[arg(long, value_name = "STATUS", requires = "limit")]
     reject: Option<String>,
-    /// The Retry-After of a refusal, such as `1s`.
+    /// The Retry-After of a refusal: such as `1s`, or `backlog` for what is ahead of it.
     #[arg(long, value_name = "TIME", requires = "limit")]
     retry_after: Option<String>,
     /// In which form a refusal says it, such as `http_date` or `retry_after_ms` [default: retry_after].
@@ -82,13 +86,14 @@ struct ServiceArgs {
 
 /// Each flag of the service and the key of the plan that it stands for. A problem is found at its place's line,
 /// which counts in this table from 1.
-const FLAGS: [(&str, &str); 11] = [
+const FLAGS: [(&str, &str); 12] = [
     ("servers", "servers"),
     ("service_time", "service_time"),
     ("queue", "queue"),
     ("notices_cancel", "notices_cancel"),
     ("limit", "rate"),
     ("limiter", "limiter"),
+    ("per", "per"),
     ("burst", "burst"),
     ("count_rejected", "count_rejected"),
     ("reject", "reject"),
@@ -335,9 +340,12 @@ impl ServiceArgs {
 
     fn limiter_entry(&self, limit: &str) -> anyhow::Result<(Key, Node)> {
         let (mut fields, kind) = match self.limiter.as_str() {
-            "sliding_log" => (log_entries(limit)?, "sliding_log"),
+            kind @ ("sliding_log" | "fixed_window") => (window_entries(limit)?, kind),
+            kind @ "concurrency" => (vec![limit_entry("limit", limit)], kind),
+            kind @ "adaptive_concurrency" => (adaptive_entries(limit), kind),
             other => (vec![text_entry("rate", Some(limit))], other),
         };
+        fields.push(text_entry("per", self.per.as_deref()));
         fields.push(text_entry("burst", self.burst.as_deref()));
         fields.push(self.count_rejected.then(|| text_entry("count_rejected", Some("true"))).flatten());
         fields.push(text_entry("reject", self.reject.as_deref()));
@@ -349,17 +357,25 @@ impl ServiceArgs {
     }
 }
 
-/// `100/s` as a sliding log: 100 in any second.
-fn log_entries(limit: &str) -> anyhow::Result<Vec<Option<(Key, Node)>>> {
+/// `100/s` as a sliding log or a fixed window: 100 in a second.
+fn window_entries(limit: &str) -> anyhow::Result<Vec<Option<(Key, Node)>>> {
     let (count, unit) = limit.split_once('/').with_context(|| format!("--limit: `{limit}` is not a rate: write `100/s`"))?;
     let window = format!("1{}", unit.trim());
-    let entry = |key: &str, text: &str| {
-        (
-            Key { name: key.into(), place: place_of("rate") },
-            Node { value: Value::Text(text.trim().into()), place: place_of("rate") },
-        )
-    };
-    Ok(vec![Some(entry("limit", count)), Some(entry("window", &window))])
+    Ok(vec![limit_entry("limit", count), limit_entry("window", &window)])
+}
+
+/// `100` as the largest limit; where it is under the usual first or smallest one, as that too.
+fn adaptive_entries(limit: &str) -> Vec<Option<(Key, Node)>> {
+    let usual = AdaptiveConcurrency::default();
+    let under = |usual: u32| limit.trim().parse::<u32>().is_ok_and(|limit| limit < usual);
+    let also = |key, usual| under(usual).then(|| limit_entry(key, limit)).flatten();
+    vec![limit_entry("max", limit), also("initial", usual.initial), also("min", usual.min)]
+}
+
+/// A field of the limiter that `--limit` says.
+fn limit_entry(key: &str, text: &str) -> Option<(Key, Node)> {
+    let place = place_of("rate");
+    Some((Key { name: key.into(), place }, Node { value: Value::Text(text.trim().into()), place }))
 }
 
 /// `exponential:10ms` and its like as a plan's map.
@@ -416,7 +432,8 @@ mod tests {
     use super::*;
     use crate::policy::hint::HintForm;
     use crate::service::config::Servers;
-    use crate::service::limiter::{LimiterConfig, SlidingLog, TokenBucket};
+    use crate::service::limiter::{Concurrency, FixedWindow, LimiterConfig, Per, Shared, SlidingLog, TokenBucket};
+    use crate::service::refusal::{Refusing, RetryAfter};
     use crate::service::time::{ExponentialTime, Lognormal, ServiceTime, Uniform};
     use crate::time::{Rate, Span};
     use clap::Parser;
@@ -448,20 +465,24 @@ mod tests {
         let limited = |text: &str| {
             read(&format!("--servers 1 --service-time 1ms --limit 100/m {text}")).unwrap().limiter.unwrap().0.remove(0)
         };
-        let log = SlidingLog {
-            limit: 100,
-            window: MS(60_000),
-            count_rejected: true,
-            reject: 503,
-            retry_after: Some(MS(1000)),
-            hint: None,
-        };
+        let refusing = Refusing { reject: Some(503), retry_after: Some(RetryAfter::Constant(MS(1000))), hint: None };
+        let log =
+            SlidingLog { limit: 100, window: MS(60_000), shared: Shared { count_rejected: true, refusing, ..Shared::plain() } };
         let flags = "--limiter sliding_log --count-rejected --reject 503 --retry-after 1s";
         assert_eq!(limited(flags), LimiterConfig::SlidingLog(log));
         let rate = Rate::parse("100/m").unwrap();
-        let (retry_after, hint) = (Some(MS(1_500)), Some(HintForm::RetryAfterMs));
-        let bucket = TokenBucket { rate, burst: 7, count_rejected: false, reject: 429, retry_after, hint };
+        let (retry_after, hint) = (Some(RetryAfter::Constant(MS(1_500))), Some(HintForm::RetryAfterMs));
+        let shared = Shared { refusing: Refusing { reject: None, retry_after, hint }, ..Shared::plain() };
+        let bucket = TokenBucket { rate, burst: 7, shared };
         assert_eq!(limited("--burst 7 --retry-after 1500ms --hint retry_after_ms"), LimiterConfig::TokenBucket(bucket));
+        let shared = Shared { per: Per::Client, ..Shared::plain() };
+        let fixed = FixedWindow { limit: 100, window: MS(60_000), shared: shared.clone() };
+        assert_eq!(limited("--limiter fixed_window --per client"), LimiterConfig::FixedWindow(fixed));
+        let inside =
+            |text: &str| read(&format!("--servers 1 --service-time 1ms --limit 9 {text}")).unwrap().limiter.unwrap().0.remove(0);
+        assert_eq!(inside("--limiter concurrency --per client"), LimiterConfig::Concurrency(Concurrency { limit: 9, shared }));
+        let adaptive = AdaptiveConcurrency { max: 9, initial: 9, ..AdaptiveConcurrency::default() };
+        assert_eq!(inside("--limiter adaptive_concurrency"), LimiterConfig::AdaptiveConcurrency(adaptive));
     }
 
     #[test]
@@ -483,6 +504,12 @@ mod tests {
             ("--servers 1 --service-time 1ms --limit 9/s --reject 42", "--limit: 42 is not a status"),
             ("--servers 1 --service-time 1ms --limit 9/s --limiter token_bukket", "did you mean `token_bucket`?"),
             ("--servers 1 --service-time 1ms --limit 0/s --limiter sliding_log", "`limit` must lie between"),
+            (
+                "--servers 1 --service-time 1ms --limit 9 --limiter concurrency --count-rejected",
+                "--count-rejected: `count_rejected` goes",
+            ),
+            ("--servers 1 --service-time 1ms --limit 9/s --limiter concurrency", "--limit: expected a whole number"),
+            ("--servers 1 --service-time 1ms --limit 9/s --per clients", "--per: unknown word"),
             ("--servers 1 --service-time 1ms --plan x.yaml", "cannot be used with"),
         ];
         for (line, expected) in table {

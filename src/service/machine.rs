@@ -7,7 +7,7 @@
 use super::change::ServiceChange;
 use super::config::{self, ServiceConfig};
 use super::counts::Counts;
-use super::limiter::{Limiter, LimitersConfig};
+use super::limiter::{Limiters, Load};
 use super::queue::{Queue, Waiting};
 use super::request::{Answer, Arrival};
 use super::servers::Servers;
@@ -22,7 +22,7 @@ pub struct Service {
     time: ServiceTime,
     notices_cancel: bool,
     unlimited: bool,
-    limiters: Vec<Limiter>,
+    limiters: Option<Limiters>,
     queue: Queue,
     servers: Servers,
     /// Where each request is whose client still waits.
@@ -46,7 +46,7 @@ impl Service {
             time: config.time(),
             notices_cancel: config.notices_cancel,
             unlimited: config.servers() == config::Servers::Unlimited,
-            limiters: config.limiter.iter().flat_map(|LimitersConfig(all)| all).map(Limiter::new).collect(),
+            limiters: config.limiter.as_ref().map(Limiters::new),
             queue: Queue::new(config.queue.bound()),
             servers: Servers::new(config.servers()),
             held: BTreeMap::new(),
@@ -60,7 +60,9 @@ impl Service {
     pub fn arrive(&mut self, now: Timestamp, arrival: Arrival, out: &mut Vec<Answer>) {
         self.advance(now, out);
         self.counts.arrived += 1;
-        if let Some(refusal) = self.limiters.iter_mut().find_map(|limiter| limiter.admit(self.now).err()) {
+        let load = Load { backlog: self.queue.len() as u64, in_service: self.servers.len() as u64, ..Load::default() };
+        let admitted = self.limiters.as_mut().map_or(Ok(()), |limiters| limiters.admit(self.now, &arrival.of, load));
+        if let Err(refusal) = admitted {
             self.counts.limited += 1;
             out.push(Answer { id: arrival.id, at: self.now, status: refusal.status, hint: refusal.hint });
             return;
@@ -119,7 +121,7 @@ impl Service {
     pub fn change(&mut self, now: Timestamp, change: &ServiceChange, out: &mut Vec<Answer>) {
         self.advance(now, out);
         if let Some(limiter) = &change.limiter {
-            self.limiters = limiter.get().iter().flat_map(|LimitersConfig(all)| all).map(Limiter::new).collect();
+            self.limiters = limiter.get().map(Limiters::new);
         }
     }
 
@@ -165,8 +167,9 @@ impl Service {
 
 #[cfg(test)]
 mod tests {
-    use super::super::limiter::{LimiterConfig, SlidingLog};
+    use super::super::limiter::{LimiterConfig, LimitersConfig, Shared, SlidingLog};
     use super::super::queue::{Bound, QueueConfig};
+    use super::super::refusal::{Refusing, RetryAfter};
     use super::super::request::Metadata;
     use super::super::time::ExponentialTime;
     use super::*;
@@ -276,8 +279,8 @@ mod tests {
 
     #[test]
     fn the_limiter_refuses_first_and_with_its_own_words() {
-        let limiter =
-            SlidingLog { limit: 1, window: MS(100), count_rejected: false, reject: 429, retry_after: Some(MS(3000)), hint: None };
+        let refusing = Refusing { retry_after: Some(RetryAfter::Constant(MS(3000))), ..Refusing::plain() };
+        let limiter = SlidingLog { limit: 1, window: MS(100), shared: Shared { refusing, ..Shared::plain() } };
         let limited = ServiceConfig {
             limiter: Some(LimitersConfig(vec![LimiterConfig::SlidingLog(limiter)])),
             ..config(1, ServiceTime::Constant(MS(10)), 0, false)

@@ -5,7 +5,8 @@
 //! fault that begins or ends strikes, holds and releases what is under way by the rules that stand in `fault`. The target
 //! is the service machine. Each message takes its hop, drawn for its attempt; so what one attempt meets does not hang on another's.
 //!
-//! At one moment the timeline changes first, then the target is changed, then what was asked for first happens first.
+//! At one moment the timeline changes first, then the target is changed, then what was asked for first happens first. A hop that takes no
+//! time is taken at once, without a step of its own, but for the one to a client, which always takes some.
 
 mod opening;
 mod strikes;
@@ -235,7 +236,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let on_its_way = !matches!(flight.stage, Stage::Connecting | Stage::OnLink);
         let sent_before = if on_its_way { flight.at_proxy } else { now };
         let at = (now + self.network.client_hop(&mut flight.draws)).max(sent_before);
-        self.ask(at, What::Gone, id);
+        if at == now && flight.stage != Stage::ToProxy { self.gone(id, now) } else { self.ask(at, What::Gone, id) }
     }
 
     /// When something happens next; [`Timestamp::NEVER`] where nothing does.
@@ -256,16 +257,13 @@ impl<Q: Queue<Step> + Default> World<Q> {
         }
         if let Some(step) = self.service_changes.pop_if(|step| step.at <= self.queue.next_at()) {
             self.service.change(step.at, &step.change, &mut self.answers);
-            self.heard_of_target();
+            self.heard_of_target(step.at);
             return Happened::Changed(step.action);
         }
         let Some((now, Step { what, flight: id })) = self.queue.pop() else { return Happened::Stale };
         match what {
             What::Service => return self.serve(now),
-            What::CancelAtTarget => {
-                self.service.cancel(now, id.number(), &mut self.answers);
-                return self.heard_of_target();
-            }
+            What::CancelAtTarget => return self.cancel_at_target(id, now),
             _ => {}
         }
         let Some(flight) = self.flights.get(id) else { return Happened::Stale };
@@ -405,13 +403,17 @@ impl<Q: Queue<Step> + Default> World<Q> {
         flight.stage = Stage::Upstream;
         let connect = if open { Span::ZERO } else { self.network.connect_upstream(&mut flight.draws) };
         let at = now + connect + self.network.upstream_hop(&mut flight.draws);
-        self.ask(at, What::AtTarget, id);
+        if at == now {
+            self.at_target(id, now);
+        } else {
+            self.ask(at, What::AtTarget, id);
+        }
     }
 
     fn at_target(&mut self, id: FlightId, now: Timestamp) -> Happened {
         let arrival = self.arrival(id);
         self.service.arrive(now, arrival, &mut self.answers);
-        self.heard_of_target()
+        self.heard_of_target(now)
     }
 
     /// A request as the target sees it.
@@ -436,11 +438,11 @@ impl<Q: Queue<Step> + Default> World<Q> {
         }
         self.service_due = Timestamp::NEVER;
         self.service.advance(now, &mut self.answers);
-        self.heard_of_target()
+        self.heard_of_target(now)
     }
 
     /// Sends what the target said back, and asks for its next moment.
-    fn heard_of_target(&mut self) -> Happened {
+    fn heard_of_target(&mut self, now: Timestamp) -> Happened {
         let mut answers = std::mem::take(&mut self.answers);
         for Answer { id, at, status, hint } in answers.drain(..) {
             let id = FlightId::from_number(id);
@@ -450,7 +452,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
                 status => Message::Reply(Reply { status, hint: hint.map(|said| said.told(at)), contains: true }),
             };
             let at = at + self.network.upstream_hop(&mut flight.draws);
-            self.ask(at, What::Answered, id);
+            if at <= now { self.answered(id, now) } else { self.ask(at, What::Answered, id) }
         }
         self.answers = answers;
         let due = self.service.due().unwrap_or(Timestamp::NEVER);
@@ -474,8 +476,8 @@ impl<Q: Queue<Step> + Default> World<Q> {
     }
 
     fn answer(&mut self, id: FlightId, message: Message, now: Timestamp) {
-        let at = now + self.client_hop(id);
-        let flight = self.flight(id);
+        let flight = self.flights.at(id);
+        let at = now + self.network.to_client(&mut flight.draws);
         (flight.stage, flight.message) = (Stage::ToClient, message);
         self.ask(at, What::Deliver, id);
     }
@@ -517,8 +519,17 @@ impl<Q: Queue<Step> + Default> World<Q> {
     fn leave_target(&mut self, id: FlightId, now: Timestamp) {
         if matches!(self.flight(id).stage, Stage::Upstream | Stage::Silent) {
             let at = now + self.upstream_hop(id);
-            self.ask(at, What::CancelAtTarget, id);
+            if at == now {
+                self.cancel_at_target(id, now);
+            } else {
+                self.ask(at, What::CancelAtTarget, id);
+            }
         }
+    }
+
+    fn cancel_at_target(&mut self, id: FlightId, now: Timestamp) -> Happened {
+        self.service.cancel(now, id.number(), &mut self.answers);
+        self.heard_of_target(now)
     }
 
     fn gone(&mut self, id: FlightId, now: Timestamp) {

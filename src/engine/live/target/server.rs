@@ -291,8 +291,9 @@ mod tests {
     use crate::policy::hint::HintForm;
     use crate::service::ServiceConfig;
     use crate::service::config::Servers;
-    use crate::service::limiter::{LimiterConfig, LimitersConfig, SlidingLog};
+    use crate::service::limiter::{LimiterConfig, LimitersConfig, Shared, SlidingLog};
     use crate::service::queue::{Bound, QueueConfig};
+    use crate::service::refusal::{Refusing, RetryAfter};
     use crate::service::time::ServiceTime;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -409,8 +410,9 @@ mod tests {
             (Some(HintForm::HttpDate), " GMT\r\n"),
             (Some(HintForm::RateLimit), "ratelimit: \"default\";r=0;t=2\r\n"),
         ] {
-            let retry_after = Some(MS(1_500));
-            let limiter = SlidingLog { limit: 1, window: MS(60_000), count_rejected: true, reject: 429, retry_after, hint };
+            let refusing = Refusing { retry_after: Some(RetryAfter::Constant(MS(1_500))), hint, ..Refusing::plain() };
+            let shared = Shared { count_rejected: true, refusing, ..Shared::plain() };
+            let limiter = SlidingLog { limit: 1, window: MS(60_000), shared };
             let limited = ServiceConfig {
                 limiter: Some(LimitersConfig(vec![LimiterConfig::SlidingLog(limiter)])),
                 ..config(1, 1, 1, false)
