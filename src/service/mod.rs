@@ -5,11 +5,13 @@
 //! the simulator drive the same machine. Leaves to others: sockets, timers, and what a request looks like.
 
 pub mod admission;
+pub mod capacity;
 pub mod change;
 pub mod config;
 pub mod counts;
 pub mod curve;
 pub mod estimate;
+pub mod histogram;
 pub mod job;
 pub mod key;
 pub mod limiter;

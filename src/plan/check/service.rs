@@ -1,12 +1,13 @@
 //! Checks of a service: the built-in target, or the model of somebody else's.
 
+use super::names::unknown;
 use super::target::whole_seconds;
 use super::{Context, MAX_LENGTH};
-use crate::config::{Entry, closest};
+use crate::config::Entry;
 use crate::plan::arithmetic;
 use crate::service::ServiceConfig;
 use crate::service::admission::AdmissionConfig;
-use crate::service::limiter::LimiterConfig;
+use crate::service::limiter::{LimiterConfig, LimitersConfig};
 use crate::service::queue::{Bound, QueueConfig};
 use crate::service::refusal::{Refusing, RetryAfter};
 
@@ -17,16 +18,22 @@ pub(super) fn check(service: &ServiceConfig, path: &[&str], cx: &mut Context) {
         let place = at(cx, &["service_time"]);
         cx.error(place, format!("a service time longer than {MAX_LENGTH}"), "such as `service_time: 10ms`");
     }
-    let limiters = service.limiter.iter().flat_map(|limiters| &limiters.0);
-    for (index, one) in limiters.enumerate() {
+    if let Some(all) = &service.limiter {
+        limiters(all, path, cx);
+    }
+    if let Some(config) = &service.admission {
+        admission(config, &service.queue, &[path, &["admission"]].concat(), cx);
+    }
+}
+
+/// Checks limiters that stand under `limiter` at `path`.
+pub(super) fn limiters(all: &LimitersConfig, path: &[&str], cx: &mut Context) {
+    for (index, one) in all.0.iter().enumerate() {
         let number = index.to_string();
         // One limiter stands there as it is, several in a list.
         let alone = [path, &["limiter"]].concat();
         let listed = [path, &["limiter", &number]].concat();
         limiter(one, if cx.at(&listed) == cx.at(&[]) { &alone } else { &listed }, cx);
-    }
-    if let Some(config) = &service.admission {
-        admission(config, &service.queue, &[path, &["admission"]].concat(), cx);
     }
 }
 
@@ -47,14 +54,9 @@ fn admission(config: &AdmissionConfig, queue: &QueueConfig, path: &[&str], cx: &
         cx.error(place(cx, &[key]), "shares of a queue that has no bound", "give the queue one, such as `queue: 1000`");
     }
     let known = cx.keys("fleets");
-    for Entry { name, place, .. } in &config.fleets.0 {
-        if !known.contains(name) {
-            let hint = match closest(name, known.iter().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("one of: {}", known.join(", ")),
-            };
-            cx.error(*place, format!("no fleet is called `{name}`"), hint);
-        }
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    for Entry { name, place, .. } in config.fleets.0.iter().filter(|entry| !known.contains(&entry.name.as_str())) {
+        unknown("fleet", name, *place, &known, cx);
     }
     refusing(&config.refusing, path, cx);
 }
