@@ -150,7 +150,7 @@ fn faults_come_and_go_at_their_time_and_are_booked() {
         name: name.into(),
         from: Timestamp(from * 1_000_000),
         to: Timestamp(to * 1_000_000),
-        fault,
+        fault: Some(fault),
         fleets: None,
         destinations: None,
         place: Default::default(),
@@ -181,7 +181,7 @@ fn blackhole() -> Blackhole {
     let env = |_: &str| None;
     let plan = load(&Source { file: "x.yaml", text, overrides: &[], env: &env }).unwrap_or_else(|e| panic!("{e}")).plan;
     match &plan.timeline[0].fault {
-        Fault::Blackhole(hole) => hole.clone(),
+        Some(Fault::Blackhole(hole)) => hole.clone(),
         other => panic!("{other:?}"),
     }
 }
