@@ -166,7 +166,7 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ),
     ("/x\n", limits!("admission: { max_attempt: ¶0 }"), "`max_attempt` must be 1 or more"),
     ("/x\n", limits!("admission: { max_age: 1m, retry_after: ¶1500ms }"), "whole seconds"),
-    ("/x\n", limits!("admission: { fleets: { ¶b: 20% } }"), "no fleet is called `b`|the plan has: a"),
+    ("/x\n", limits!("admission: { fleets: { ¶legacy: 20% } }"), "no fleet is called `legacy`|the plan has: a"),
     ("/x\n", limits!("queue: unlimited, admission: { shares: ¶{ normal: 50% } }"), "shares of a queue that has no bound"),
     (
         "url: http://127.0.0.1:8080/x",

@@ -33,7 +33,7 @@ pub(super) fn limiters(all: &LimitersConfig, path: &[&str], cx: &mut Context) {
         // One limiter stands there as it is, several in a list.
         let alone = [path, &["limiter"]].concat();
         let listed = [path, &["limiter", &number]].concat();
-        limiter(one, if cx.at(&listed) == cx.at(&[]) { &alone } else { &listed }, cx);
+        limiter(one, if cx.at(&listed) == cx.at(&alone) { &alone } else { &listed }, cx);
     }
 }
 
