@@ -1,7 +1,9 @@
 //! What a plan says of the built-in target. Each part's own settings stand in the part's file.
 
 use super::admission::AdmissionConfig;
+use super::backlog::BacklogRule;
 use super::curve::Curve;
+use super::duplicates::Deduplication;
 use super::limiter::LimitersConfig;
 use super::queue::{Bound, QueueConfig};
 use super::servers::MAX_IN_SERVICE;
@@ -58,6 +60,10 @@ record! {
         memory: Option<u32>,
         /// What a refusal costs the servers, as a share of the mean service time.
         cost_of_refusal: Share = Share::ZERO,
+        /// Requests with one idempotency key are served once.
+        deduplicate: Option<Deduplication>,
+        /// When everything that waits is refused at once.
+        reject_backlog: Option<BacklogRule>,
         /// Whether the work for a client that has gone is given up. Where not, it is done, and wasted.
         notices_cancel: bool = false;
         with
@@ -79,6 +85,8 @@ impl ServiceConfig {
             drain: None,
             memory: None,
             cost_of_refusal: Share::ZERO,
+            deduplicate: None,
+            reject_backlog: None,
             notices_cancel: false,
             curve: Curve::flat(),
         }

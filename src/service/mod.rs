@@ -5,17 +5,21 @@
 //! the simulator drive the same machine. Leaves to others: sockets, timers, and what a request looks like.
 
 pub mod admission;
+pub mod backlog;
 pub mod capacity;
 pub mod change;
 pub mod config;
 pub mod counts;
 pub mod curve;
+pub mod duplicates;
 pub mod estimate;
+pub mod executions;
 pub mod histogram;
 pub mod job;
 pub mod key;
 pub mod limiter;
 pub mod machine;
+pub mod names;
 pub mod queue;
 pub mod refusal;
 pub mod request;

@@ -1,6 +1,11 @@
 //! A bounded queue, first in, first out.
 
+pub mod codel;
 pub mod config;
+pub mod expiry;
+pub mod line;
+pub mod lines;
+pub mod shed;
 
 pub use config::{Bound, Order, QueueConfig};
 
