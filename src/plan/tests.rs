@@ -253,7 +253,7 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("timeout: 1s", "timeout: 1s, budget: { ratio: 10%, tier: ¶operation }", "no ratio"),
     ("hang: {}", "blackhole: { share: ¶0% }", "strikes nothing"),
     ("hang: {}", "rate_limit: { rate: 1/s, burst: ¶x }", "expected a whole number"),
-    ("fault: { hang: {} }", "¶service: {}", "unknown key `service`"),
+    ("fault: { hang: {} }", "service: ¶{}", "nothing changes"),
     // Judging.
     ("steady_state: { for: 10s }", "steady_state: { for: ¶21s }", "does not fit before the first fault, `out` at 20s"),
     ("steady_state: { for: 10s }", "steady_state: { for: ¶0 }", "expected 1s or more"),
