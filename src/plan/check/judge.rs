@@ -146,7 +146,16 @@ fn recovery(
     }
     recovery_numbers(recovery, cx);
     if timeline.steps.is_empty() && timeline.complete {
-        cx.error(*place, "there is nothing to recover from: the timeline is empty", "add a fault, or remove `recovery`");
+        let changed = timeline.actions.iter().any(|action| matches!(action.what, Deed::Service { .. }));
+        let (message, hint) = if changed {
+            (
+                "nothing can recover from it: no change of the service ends, and makes it weaker",
+                "give it a `for`, or remove `recovery`",
+            )
+        } else {
+            ("there is nothing to recover from: the timeline is empty", "add a fault, or remove `recovery`")
+        };
+        cx.error(*place, message, hint);
         return Some(recovery.clone());
     }
     let Some(step) = recovery_step(recovery, timeline, cx) else { return Some(recovery.clone()) };

@@ -150,14 +150,14 @@ fn faults_come_and_go_at_their_time_and_are_booked() {
         name: name.into(),
         from: Timestamp(from * 1_000_000),
         to: Timestamp(to * 1_000_000),
-        fault: Some(fault),
+        fault,
         fleets: None,
         destinations: None,
         place: Default::default(),
     };
     plan.timeline = vec![
-        step("refuse", 500, 1000, Fault::Refuse(Refuse {})),
-        step("hole", 1500, 9000, Fault::Blackhole(Blackhole { ..blackhole() })),
+        step("refuse", 500, 1000, Some(Fault::Refuse(Refuse {}))),
+        step("hole", 1500, 9000, Some(Fault::Blackhole(Blackhole { ..blackhole() }))),
     ];
     let (record, events, _) = carry_out(plan, 2);
     check_books(&record);
