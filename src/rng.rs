@@ -34,6 +34,8 @@ pub enum Purpose {
     Link = 20,
     /// Which kind of operation a client's next one is, and which object it is about.
     Kind = 21,
+    /// Whether a service's cache answers a request.
+    Cache = 30,
 }
 
 /// The key of a stream of draws.

@@ -357,6 +357,9 @@ mod tests {
             ("{ servers: 10, service_time: { uniform: { from: 60ms, to: 90ms } } }", Some(10.0 / 0.075)),
             ("{ servers: unlimited, service_time: 0, limiter: { token_bucket: { rate: 50/s } } }", Some(50.0)),
             ("{ servers: 6, service_time: 10ms, limiter: { sliding_log: { limit: 100, window: 2s } } }", Some(50.0)),
+            ("{ servers: 6, service_time: 10ms, limiter: { fixed_window: { limit: 600, window: 1m } } }", Some(10.0)),
+            ("{ servers: 6, service_time: 10ms, limiter: { token_bucket: { rate: 5/s, per: client } } }", Some(600.0)),
+            ("{ servers: 6, service_time: 10ms, limiter: [concurrency: { limit: 9 }, adaptive_concurrency: {}] }", Some(600.0)),
             ("{ servers: 1, service_time: { exponential: { mean: 20ms } } }", Some(50.0)),
         ] {
             let service: ServiceConfig = read(text);

@@ -1,5 +1,6 @@
 //! What a plan says of the built-in target. Each part's own settings stand in the part's file.
 
+use super::admission::AdmissionConfig;
 use super::backlog::BacklogRule;
 use super::curve::Curve;
 use super::duplicates::Deduplication;
@@ -51,6 +52,8 @@ record! {
         queue: QueueConfig = QueueConfig::of(Bound::Limited(1000)),
         /// Refuses requests above a limit, before they queue: one limiter, or a list of them.
         limiter: Option<LimitersConfig>,
+        /// Who is let in to wait, by what requests say of themselves.
+        admission: Option<AdmissionConfig>,
         /// At most so many requests leave the queue in a second, however many come.
         drain: Option<Rate>,
         /// How many requests it can hold at once, waiting and served; more are refused with 503 before anything else.
@@ -78,6 +81,7 @@ impl ServiceConfig {
             rate: None,
             queue: QueueConfig::of(Bound::Limited(1000)),
             limiter: None,
+            admission: None,
             drain: None,
             memory: None,
             cost_of_refusal: Share::ZERO,

@@ -4,14 +4,18 @@
 //! the [`servers`] cannot take at once, and [`time`] says how long each request is served. The live target and
 //! the simulator drive the same machine. Leaves to others: sockets, timers, and what a request looks like.
 
+pub mod admission;
 pub mod backlog;
+pub mod capacity;
 pub mod change;
 pub mod config;
 pub mod counts;
 pub mod curve;
+pub mod drain;
 pub mod duplicates;
 pub mod estimate;
 pub mod executions;
+pub mod histogram;
 pub mod job;
 pub mod key;
 pub mod limiter;
@@ -19,6 +23,7 @@ pub mod machine;
 pub mod names;
 pub mod queue;
 pub mod refusal;
+pub mod refusals;
 pub mod request;
 pub mod servers;
 pub mod system;
@@ -28,7 +33,7 @@ pub use change::ServiceChange;
 pub use config::ServiceConfig;
 pub use counts::Counts;
 pub use key::{KeyHash, RequestKey};
-pub use machine::Service;
+pub use machine::{Calling, Service};
 pub use request::{Answer, Arrival, BROKEN, Metadata};
 pub use system::{System, SystemConfig};
 pub use time::ServiceTime;

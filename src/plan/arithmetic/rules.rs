@@ -224,7 +224,7 @@ fn drain(plan: &Plan, load: &Load) -> Option<Rule> {
         return None;
     }
     let step = plan.timeline.iter().max_by_key(|step| step.to.since(step.from))?;
-    let total = matches!(step.fault, Fault::Refuse(_) | Fault::Hang(_) | Fault::Blackhole(_));
+    let total = matches!(step.fault, Some(Fault::Refuse(_) | Fault::Hang(_) | Fault::Blackhole(_)));
     // How much of a queue goes to some of its destinations is not known here.
     if !total || step.destinations.is_some() {
         return None;
@@ -287,20 +287,24 @@ fn patience(plan: &Plan, service: &ServiceConfig) -> Option<Rule> {
     let Servers::Limited(_) = service.servers() else { return None };
     let unlimited = ServiceConfig { limiter: None, ..service.clone() };
     let capacity = capacity(&unlimited)?;
-    let wait = f64::from(service.queue.bound()) / capacity;
+    let waiting = most_waiting(service);
+    let wait = f64::from(waiting) / capacity;
     let fleet = plan.senders().min_by_key(|fleet| fleet.policy.timeout)?;
     let timeout = fleet.policy.timeout;
     if wait <= timeout.as_secs_f64() {
         return None;
     }
     let work = if service.notices_cancel { "" } else { ": the target then works for clients that have gone" };
-    let sentence = format!(
-        "a full queue of {} is {} long, more than the timeout of `{}` ({timeout}){work}",
-        service.queue.bound(),
-        span(wait),
-        fleet.name
-    );
+    let sentence =
+        format!("a full queue of {waiting} is {} long, more than the timeout of `{}` ({timeout}){work}", span(wait), fleet.name);
     Some(rule("queue_age", !service.notices_cancel, sentence))
+}
+
+/// The most that wait: the queue's bound, or what a limit on what is in the service leaves of it.
+fn most_waiting(service: &ServiceConfig) -> u32 {
+    let Servers::Limited(servers) = service.servers() else { return service.queue.bound() };
+    let inside = service.limiter.as_ref().and_then(|limiters| limiters.inside());
+    inside.map_or(service.queue.bound(), |inside| inside.saturating_sub(servers).min(service.queue.bound()))
 }
 
 /// What follows from the shape of a fleet's backoff.
@@ -376,8 +380,8 @@ fn hints(plan: &Plan) -> Vec<Rule> {
         return Vec::new();
     }
     let from_faults = plan.timeline.iter().filter_map(|step| match &step.fault {
-        Fault::Status(status) => Said::new(status.retry_after, status.hint).map(|said| (format!("`{}`", step.name), said)),
-        Fault::RateLimit(limit) => Said::new(limit.retry_after, limit.hint).map(|said| (format!("`{}`", step.name), said)),
+        Some(Fault::Status(status)) => Said::new(status.retry_after, status.hint).map(|said| (format!("`{}`", step.name), said)),
+        Some(Fault::RateLimit(limit)) => Said::new(limit.retry_after, limit.hint).map(|said| (format!("`{}`", step.name), said)),
         _ => None,
     });
     let limiter = plan.target.behaviour().and_then(|service| service.limiter.as_ref());

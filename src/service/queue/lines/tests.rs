@@ -8,7 +8,7 @@ use super::{Joined, Popped, Queue};
 use crate::priority::Priority;
 use crate::rng::{Key, Purpose, Stream};
 use crate::service::job::{Jobs, Slot};
-use crate::service::request::Metadata;
+use crate::service::request::{Arrival, Metadata};
 use crate::time::{Span, Timestamp};
 use std::cmp::Reverse;
 
@@ -188,7 +188,7 @@ impl Both {
 
     fn arrive(&mut self, of: Metadata) {
         self.tickets += 1;
-        let slot = self.jobs.insert(self.tickets, of, self.now, self.tickets, Span::ZERO);
+        let slot = self.jobs.insert(&arrival(self.tickets, of), self.now, self.tickets, Span::ZERO);
         let joined = self.queue.join(&mut self.jobs, slot, self.now);
         assert_eq!(joined, self.naive.join(Waiting { slot, ticket: self.tickets, since: self.now, of }, self.now));
         match joined {
@@ -271,6 +271,10 @@ impl Both {
 }
 
 /// Of few values, so that there are ties.
+fn arrival(id: u64, of: Metadata) -> Arrival {
+    Arrival { id, key: Key::default(), destination: 0, of }
+}
+
 fn metadata(now: Timestamp, draws: &mut Stream) -> Metadata {
     let enqueued = Timestamp(now.0.saturating_sub(MS(draws.bits() % 5 * 10).0) / 10_000_000 * 10_000_000);
     let priority = Priority::ALL[(draws.bits() % 4) as usize];
@@ -357,7 +361,7 @@ fn served(order: Order, n: u64, after: Span) -> Vec<u64> {
     for number in 0..n {
         let priority = Priority::ALL[(number % 4) as usize];
         let of = Metadata { priority, attempt: 1 + (number % 3) as u32, ..Metadata::nothing(at(number)) };
-        let slot = jobs.insert(number, of, at(number), number, Span::ZERO);
+        let slot = jobs.insert(&arrival(number, of), at(number), number, Span::ZERO);
         assert_eq!(queue.join(&mut jobs, slot, at(number)), Joined::Waits);
     }
     let from = at(n - 1) + after;
