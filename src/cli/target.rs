@@ -3,9 +3,9 @@
 use super::exit::Code;
 use crate::config::{Key, Node, Place, Problems, Read, Value};
 use crate::engine::live::clock::LiveClock;
-use crate::engine::live::target::{PLAN_END, Ready, Server, Stats, StatsReader, TargetError, raise_file_limit};
+use crate::engine::live::target::{Change, Changed, Handle, PLAN_END, Ready, Server, Stats, TargetError, raise_file_limit};
 use crate::plan;
-use crate::service::{ServiceConfig, SystemConfig};
+use crate::service::{ServiceChange, ServiceConfig, SystemConfig};
 use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 use std::io::{self, BufRead, Read as _, Write};
@@ -14,10 +14,12 @@ use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// The longest plan that is read, in bytes.
 const MAX_PLAN: u64 = 4 << 20;
+/// The longest line after it, in bytes.
+const MAX_ORDER: u64 = 1 << 10;
 /// How often a child tells its counts.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
@@ -98,6 +100,8 @@ const FLAGS: [(&str, &str); 11] = [
 struct Setup {
     config: SystemConfig,
     seed: u64,
+    /// By the plan's action, what it changes of the service; none where it does something else.
+    changes: Vec<Option<ServiceChange>>,
 }
 
 /// Runs the command.
@@ -132,7 +136,7 @@ fn environment(error: impl Into<anyhow::Error>) -> Ended {
 fn alone(args: &Args) -> Result<(), Ended> {
     let mut setup = match &args.plan {
         Some(path) => setup_of_file(path),
-        None => args.service.read().map(|front| Setup { config: SystemConfig { front }, seed: 1 }),
+        None => args.service.read().map(|front| Setup { config: SystemConfig { front }, seed: 1, changes: Vec::new() }),
     }
     .map_err(usage)?;
     setup.seed = args.seed.unwrap_or(setup.seed);
@@ -143,7 +147,7 @@ fn alone(args: &Args) -> Result<(), Ended> {
     let stats = on_runtime(setup, args.listen, async |server: Server| {
         let (mut interrupt, mut terminate) = (heard(SignalKind::interrupt())?, heard(SignalKind::terminate())?);
         let _ = writeln!(io::stderr(), "listening on http://{} (counts at /stormwake/stats; Ctrl-C ends it)", server.addr());
-        let stats = server.stats();
+        let stats = server.handle();
         let stop = async {
             tokio::select! {
                 _ = interrupt.recv() => {}
@@ -159,18 +163,19 @@ fn alone(args: &Args) -> Result<(), Ended> {
 
 /// Serves a run: until stdin ends (the parent has gone or wants no more) or SIGTERM.
 fn child() -> Result<(), Ended> {
-    let (plan, parent_gone) = read_stdin();
-    let setup = plan.and_then(|text| service_of("the plan on stdin", &text)).map_err(usage)?;
+    let (plan, mut orders) = read_stdin();
+    let mut setup = plan.and_then(|text| service_of("the plan on stdin", &text)).map_err(usage)?;
+    let changes = std::mem::take(&mut setup.changes);
     let (lines, writer) = write_stdout();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let told = on_runtime(setup, any, async |server: Server| {
         // Ctrl-C goes to the whole process group; the parent removes its faults first, and then ends this process.
         let (_interrupt, mut terminate) = (heard(SignalKind::interrupt())?, heard(SignalKind::terminate())?);
         say(&lines, &Ready { ready: server.addr() });
-        let stats = server.stats();
+        let stats = server.handle();
         let stop = async {
             tokio::select! {
-                _ = parent_gone => {}
+                () = obey(&mut orders, &changes, &stats, &lines) => {}
                 _ = terminate.recv() => {}
                 () = tell(&lines, &stats) => {}
             }
@@ -201,8 +206,23 @@ fn heard(kind: SignalKind) -> Result<Signal, Ended> {
     signal(kind).context("cannot listen for signals").map_err(environment)
 }
 
+/// Makes the changes that it is told to make, and says so, until nobody tells it anything more.
+async fn obey(
+    orders: &mut UnboundedReceiver<Change>,
+    changes: &[Option<ServiceChange>],
+    service: &Handle,
+    lines: &SyncSender<String>,
+) {
+    while let Some(Change { change: action }) = orders.recv().await {
+        if let Some(Some(change)) = changes.get(action) {
+            service.change(change);
+            say(lines, &Changed { changed: action });
+        }
+    }
+}
+
 /// Tells the counts once a second, for ever.
-async fn tell(lines: &SyncSender<String>, stats: &StatsReader) {
+async fn tell(lines: &SyncSender<String>, stats: &Handle) {
     let mut ticks = tokio::time::interval(TELL_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {
@@ -231,19 +251,23 @@ fn write_stdout() -> (SyncSender<String>, std::thread::JoinHandle<()>) {
     (sender, writer)
 }
 
-/// Reads the plan from stdin up to its end mark; the receiver then tells when stdin has ended. A thread of its own
-/// reads on, which the end of the process ends.
-fn read_stdin() -> (anyhow::Result<String>, oneshot::Receiver<()>) {
-    let (sender, ended) = oneshot::channel();
+/// Reads the plan from stdin up to its end mark; the receiver then has what changes are to be made, and ends when stdin does. A thread of
+/// its own reads on, which the end of the process ends.
+fn read_stdin() -> (anyhow::Result<String>, UnboundedReceiver<Change>) {
+    let (sender, orders) = unbounded_channel();
     let (plan_sender, plan) = sync_channel(1);
     std::thread::spawn(move || {
         let mut stdin = io::stdin().lock();
         let _ = plan_sender.send(read_plan(&mut stdin));
-        let _ = io::copy(&mut stdin, &mut io::sink());
-        drop(sender);
+        let mut line = Vec::new();
+        while stdin.by_ref().take(MAX_ORDER).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            // Anything else is no order.
+            let _ = serde_json::from_slice(&line).map(|order| sender.send(order));
+            line.clear();
+        }
     });
     let text = plan.recv().unwrap_or_else(|_| Err(anyhow!("stdin could not be read")));
-    (text, ended)
+    (text, orders)
 }
 
 /// Reads lines up to [`PLAN_END`].
@@ -284,7 +308,11 @@ fn service_of(file: &str, text: &str) -> anyhow::Result<Setup> {
     let loaded = plan::load(&plan::Source { file, text, overrides: &[], env: &env })?;
     let service = loaded.plan.target.service.is_some().then(|| loaded.plan.target.system()).flatten();
     let config = service.with_context(|| format!("{file}: its target is a URL; only `target.service` can be run here"))?;
-    Ok(Setup { config, seed: loaded.plan.seed })
+    let changes = loaded.plan.actions.iter().map(|action| match &action.what {
+        plan::Deed::Service { change, .. } => Some((**change).clone()),
+        _ => None,
+    });
+    Ok(Setup { config, seed: loaded.plan.seed, changes: changes.collect() })
 }
 
 impl ServiceArgs {

@@ -224,7 +224,7 @@ fn drain(plan: &Plan, load: &Load) -> Option<Rule> {
         return None;
     }
     let step = plan.timeline.iter().max_by_key(|step| step.to.since(step.from))?;
-    let total = matches!(step.fault, Fault::Refuse(_) | Fault::Hang(_) | Fault::Blackhole(_));
+    let total = matches!(step.fault, Some(Fault::Refuse(_) | Fault::Hang(_) | Fault::Blackhole(_)));
     // How much of a queue goes to some of its destinations is not known here.
     if !total || step.destinations.is_some() {
         return None;
@@ -376,8 +376,8 @@ fn hints(plan: &Plan) -> Vec<Rule> {
         return Vec::new();
     }
     let from_faults = plan.timeline.iter().filter_map(|step| match &step.fault {
-        Fault::Status(status) => Said::new(status.retry_after, status.hint).map(|said| (format!("`{}`", step.name), said)),
-        Fault::RateLimit(limit) => Said::new(limit.retry_after, limit.hint).map(|said| (format!("`{}`", step.name), said)),
+        Some(Fault::Status(status)) => Said::new(status.retry_after, status.hint).map(|said| (format!("`{}`", step.name), said)),
+        Some(Fault::RateLimit(limit)) => Said::new(limit.retry_after, limit.hint).map(|said| (format!("`{}`", step.name), said)),
         _ => None,
     });
     let limiter = plan.target.behaviour().and_then(|service| service.limiter.as_ref());

@@ -4,7 +4,7 @@ use super::target::whole_seconds;
 use super::{Context, MAX_LENGTH};
 use crate::plan::arithmetic;
 use crate::service::ServiceConfig;
-use crate::service::limiter::LimiterConfig;
+use crate::service::limiter::{LimiterConfig, LimitersConfig};
 
 /// Checks a service that stands at `path`.
 pub(super) fn check(service: &ServiceConfig, path: &[&str], cx: &mut Context) {
@@ -13,8 +13,14 @@ pub(super) fn check(service: &ServiceConfig, path: &[&str], cx: &mut Context) {
         let place = at(cx, &["service_time"]);
         cx.error(place, format!("a service time longer than {MAX_LENGTH}"), "such as `service_time: 10ms`");
     }
-    let limiters = service.limiter.iter().flat_map(|limiters| &limiters.0);
-    for (index, one) in limiters.enumerate() {
+    if let Some(all) = &service.limiter {
+        limiters(all, path, cx);
+    }
+}
+
+/// Checks limiters that stand under `limiter` at `path`.
+pub(super) fn limiters(all: &LimitersConfig, path: &[&str], cx: &mut Context) {
+    for (index, one) in all.0.iter().enumerate() {
         let number = index.to_string();
         // One limiter stands there as it is, several in a list.
         let alone = [path, &["limiter"]].concat();
