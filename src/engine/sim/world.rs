@@ -257,7 +257,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         }
         if let Some(step) = self.service_changes.pop_if(|step| step.at <= self.queue.next_at()) {
             self.service.change(step.at, &step.change, &mut self.answers);
-            self.heard_of_target(now);
+            self.heard_of_target(step.at);
             return Happened::Changed(step.action);
         }
         let Some((now, Step { what, flight: id })) = self.queue.pop() else { return Happened::Stale };
