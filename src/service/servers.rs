@@ -86,6 +86,11 @@ impl Servers {
         std::iter::from_fn(|| self.finish(u64::MAX)).map(|(_, slot)| slot).collect()
     }
 
+    /// How many can be in service at once.
+    pub const fn bound(&self) -> usize {
+        self.bound
+    }
+
     /// How many are in service.
     pub fn len(&self) -> usize {
         self.line.len() + self.heap.len() - self.stopped.len()
