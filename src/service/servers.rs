@@ -39,11 +39,6 @@ impl Servers {
         Self { line: VecDeque::new(), heap: BinaryHeap::new(), stopped: BinaryHeap::new(), bound }
     }
 
-    /// How many requests can be served at once.
-    pub const fn bound(&self) -> usize {
-        self.bound
-    }
-
     /// Begins to serve a request, so much work done by now; gives the work at which it is done. No two share a ticket.
     pub fn start(&mut self, work_now: u64, slot: Slot, ticket: u64, work: Span) -> u64 {
         let done = work_now.saturating_add(work.0);
