@@ -2,7 +2,7 @@
 
 use super::refusal::Refusing;
 use crate::record;
-use crate::time::{Rate, Span, Timestamp};
+use crate::time::{Span, Timestamp};
 
 record! {
     /// When everything that waits is refused at once: as soon as either is met.
@@ -43,11 +43,6 @@ impl BacklogRule {
     }
 }
 
-/// How long the k-th of a backlog is asked to wait, from 1, so that they come back as fast as they can be served: k / capacity.
-pub fn paced(k: u64, capacity: Rate) -> Span {
-    if capacity.get() > 0.0 { Span::from_secs_f64(k as f64 / capacity.get()) } else { Span::MAX }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,12 +73,5 @@ mod tests {
         let due = rule(Some(60), Some(1)).due(since).unwrap();
         assert!(rule(Some(60), None).is_met(1, Some(due.since(since))));
         assert_eq!((due, rule(None, Some(1)).due(since)), (Timestamp::ZERO + Span::from_secs(65), None));
-    }
-
-    #[test]
-    fn a_backlog_comes_back_as_fast_as_it_can_be_served() {
-        let capacity = Rate::per_second(1000.0).unwrap();
-        assert_eq!([1, 2, 60_000].map(|k| paced(k, capacity)), [Span::from_millis(1), Span::from_millis(2), Span::from_secs(60)]);
-        assert_eq!(paced(1, Rate::default()), Span::MAX);
     }
 }

@@ -2,30 +2,20 @@
 
 use super::config;
 use super::job::Slot;
-use super::queue::Waiting;
-use crate::time::{Span, Timestamp};
+use crate::time::Span;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, VecDeque};
 
 /// The most requests in service at once, whatever the plan says: it bounds the memory of `unlimited` servers.
 /// Beyond it an unlimited service answers 503, and counts that; a limited one has no more servers than this.
 pub const MAX_IN_SERVICE: usize = 100_000;
-
-/// A request in service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Serving {
-    /// The caller's name for it; none once its client has gone.
-    pub id: Option<u64>,
-    /// When its service began.
-    pub since: Timestamp,
-}
 
 /// What is being served, by the work at which each is done (see [`capacity`](super::capacity)); ties end in the order of arrival.
 ///
 /// Who ends later than all before, as with a constant service time everybody does, joins a line; the others join a heap. Who is stopped is
 /// remembered until its turn comes, or until half of all are such: so each call costs O(log n), and memory is twice that of what is served.
 #[derive(Clone, Debug)]
-pub struct InService {
+pub struct Servers {
     line: VecDeque<Entry>,
     heap: BinaryHeap<Reverse<Entry>>,
     stopped: BinaryHeap<Reverse<(u64, u64)>>,
@@ -39,7 +29,7 @@ struct Entry {
     slot: Slot,
 }
 
-impl InService {
+impl Servers {
     /// Idle servers.
     pub fn new(servers: config::Servers) -> Self {
         let bound = match servers {
@@ -47,11 +37,6 @@ impl InService {
             config::Servers::Unlimited => MAX_IN_SERVICE,
         };
         Self { line: VecDeque::new(), heap: BinaryHeap::new(), stopped: BinaryHeap::new(), bound }
-    }
-
-    /// Whether one is idle.
-    pub fn any_idle(&self) -> bool {
-        self.len() < self.bound
     }
 
     /// Begins to serve a request, so much work done by now; gives the work at which it is done. No two share a ticket.
@@ -79,7 +64,7 @@ impl InService {
         Some((entry.done, entry.slot))
     }
 
-    /// Stops the service of one that is in service, by what [`InService::start`] gave and was given.
+    /// Stops the service of one that is in service, by what [`Servers::start`] gave and was given.
     pub fn stop(&mut self, done: u64, ticket: u64) {
         self.stopped.push(Reverse((done, ticket)));
         self.forget_stopped();
@@ -94,6 +79,11 @@ impl InService {
     /// Stops everything; the slots of all that was in service, in the order in which they would have ended.
     pub fn clear(&mut self) -> Vec<Slot> {
         std::iter::from_fn(|| self.finish(u64::MAX)).map(|(_, slot)| slot).collect()
+    }
+
+    /// How many can be in service at once.
+    pub const fn bound(&self) -> usize {
+        self.bound
     }
 
     /// How many are in service.
@@ -135,70 +125,6 @@ impl InService {
     }
 }
 
-/// Requests in service, by the moment each is done; ties end in the order of arrival.
-#[derive(Clone, Debug)]
-pub struct Servers {
-    serving: BTreeMap<(Timestamp, u64), Serving>,
-    bound: usize,
-}
-
-impl Servers {
-    /// Idle servers.
-    pub fn new(servers: config::Servers) -> Self {
-        let bound = match servers {
-            config::Servers::Limited(n) => (n as usize).min(MAX_IN_SERVICE),
-            config::Servers::Unlimited => MAX_IN_SERVICE,
-        };
-        Self { serving: BTreeMap::new(), bound }
-    }
-
-    /// Whether one is idle.
-    pub fn any_idle(&self) -> bool {
-        self.serving.len() < self.bound
-    }
-
-    /// Begins to serve a request; gives the moment when that is done.
-    pub fn start(&mut self, now: Timestamp, ticket: u64, request: Waiting) -> Timestamp {
-        let done = now + request.work;
-        self.serving.insert((done, ticket), Serving { id: request.id, since: now });
-        done
-    }
-
-    /// When the next one is done.
-    pub fn next(&self) -> Option<Timestamp> {
-        self.serving.first_key_value().map(|((done, _), _)| *done)
-    }
-
-    /// Takes out the next one that is done by `now`, with the moment when it was.
-    pub fn finish(&mut self, now: Timestamp) -> Option<(Timestamp, Serving)> {
-        let next = self.serving.first_entry()?;
-        let done = next.key().0;
-        (done <= now).then(|| (done, next.remove()))
-    }
-
-    /// Stops the service of one; gives how long it had been served.
-    pub fn stop(&mut self, now: Timestamp, done: Timestamp, ticket: u64) -> Span {
-        self.serving.remove(&(done, ticket)).map_or(Span::ZERO, |serving| now.since(serving.since))
-    }
-
-    /// Serves one on for a client that has gone.
-    pub fn orphan(&mut self, done: Timestamp, ticket: u64) {
-        if let Some(serving) = self.serving.get_mut(&(done, ticket)) {
-            serving.id = None;
-        }
-    }
-
-    /// How many are in service.
-    pub fn len(&self) -> usize {
-        self.serving.len()
-    }
-
-    /// Whether all are idle.
-    pub fn is_empty(&self) -> bool {
-        self.serving.is_empty()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,14 +132,14 @@ mod tests {
 
     #[test]
     fn ends_are_in_the_order_of_work_and_ties_in_that_of_arrival() {
-        let mut servers = InService::new(config::Servers::Limited(5));
+        let mut servers = Servers::new(config::Servers::Limited(5));
         for (ticket, work) in [(0, 30), (1, 10), (2, 10), (3, 40), (4, 30)] {
-            assert!(servers.any_idle());
+            assert!((servers.len() < servers.bound()));
             assert_eq!(servers.start(100, Slot(ticket), ticket.into(), Span(work)), 100 + work);
         }
-        assert_eq!((servers.any_idle(), servers.next(), servers.finish(109)), (false, Some(110), None));
+        assert_eq!(((servers.len() < servers.bound()), servers.next(), servers.finish(109)), (false, Some(110), None));
         servers.stop(130, 0);
-        assert_eq!((servers.len(), servers.any_idle()), (4, true));
+        assert_eq!((servers.len(), (servers.len() < servers.bound())), (4, true));
         let ended: Vec<_> = std::iter::from_fn(|| servers.finish(139)).collect();
         assert_eq!(ended, [(110, Slot(1)), (110, Slot(2)), (130, Slot(4))]);
         assert_eq!((servers.clear(), servers.next(), servers.is_empty()), (vec![Slot(3)], None, true));
@@ -225,7 +151,7 @@ mod tests {
     fn a_sorted_list_does_the_same() {
         for (seed, constant) in [(1, false), (2, true)] {
             let mut stream = Key { seed, ..Key::default() }.stream(Purpose::ServiceTime);
-            let mut servers = InService::new(config::Servers::Limited(300));
+            let mut servers = Servers::new(config::Servers::Limited(300));
             let (mut list, mut now) = (Vec::<(u64, u64, Slot)>::new(), 0);
             for ticket in 0..20_000u64 {
                 match stream.bits() % if ticket % 2_000 < 1_000 { 3 } else { 8 } {
@@ -240,7 +166,7 @@ mod tests {
                         let ended = (!list.is_empty()).then(|| list.remove(0)).map(|(done, _, slot)| (done, slot));
                         assert_eq!(servers.finish(now), ended);
                     }
-                    _ if servers.any_idle() => {
+                    _ if (servers.len() < servers.bound()) => {
                         let work = if constant { 50 } else { stream.bits() % 100 };
                         let slot = Slot(ticket as u32);
                         list.push((servers.start(now, slot, ticket, Span(work)), ticket, slot));

@@ -57,6 +57,11 @@ impl Limiters {
         Self { all: config.0.iter().map(Limiter::new).collect(), since: None }
     }
 
+    /// Whether there are none: everybody passes.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// Whether a request at this moment passes all of them, and what it is told where not. One that passes must be
     /// reported to [`Limiters::left`].
     ///
