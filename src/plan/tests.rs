@@ -1,6 +1,7 @@
 //! Plans that are wrong, and what is said of each; plans that are hostile, and what that costs.
 
 mod devices;
+mod queue;
 mod service;
 mod workers;
 
@@ -446,7 +447,7 @@ const ERRORS: &[(&str, &str, &str)] = &[
 #[test]
 fn every_error_is_found_at_its_place() {
     let mut missed = Vec::new();
-    for (old, new, wants) in ERRORS.iter().chain(devices::ERRORS).chain(workers::ERRORS) {
+    for (old, new, wants) in ERRORS.iter().chain(devices::ERRORS).chain(workers::ERRORS).chain(queue::ERRORS) {
         // Cases without a message only fix that there is an error in that line.
         if !new.contains('¶') {
             assert!(load_with(&with(old, new), &[]).is_err(), "{new}");
