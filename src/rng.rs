@@ -34,6 +34,10 @@ pub enum Purpose {
     Link = 20,
     /// Which kind of operation a client's next one is, and which object it is about.
     Kind = 21,
+    /// The call that a service makes for a request.
+    Call = 30,
+    /// Whether a service fails a request.
+    Failure = 31,
 }
 
 /// The key of a stream of draws.

@@ -9,10 +9,12 @@ use super::config::{self, ServiceConfig};
 use super::counts::Counts;
 use super::limiter::{Limiter, LimitersConfig};
 use super::queue::{Queue, Waiting};
-use super::request::{Answer, Arrival};
+use super::job::Slot;
+use super::request::{Answer, Arrival, Metadata};
 use super::servers::Servers;
 use super::time::ServiceTime;
-use crate::time::Timestamp;
+use crate::rng::Key;
+use crate::time::{Span, Timestamp};
 use std::collections::BTreeMap;
 
 /// A service, sans-IO. Every call costs O(log n); memory is bounded by the queue and the servers. `now` must not
@@ -30,6 +32,12 @@ pub struct Service {
     next_ticket: u64,
     now: Timestamp,
     counts: Counts,
+    /// Where it calls another service for each request: what of each request the call is made with.
+    calls: Option<BTreeMap<u64, (Key, Metadata)>>,
+    /// The requests whose call is under way, by their tickets.
+    calling: BTreeMap<u64, (Option<u64>, Span)>,
+    took: Vec<Calling>,
+    gone: Vec<Slot>,
 }
 
 /// Where a request is.
@@ -37,6 +45,20 @@ pub struct Service {
 enum Held {
     Queued { ticket: u64 },
     InService { done: Timestamp, ticket: u64 },
+    Calling { ticket: u64 },
+}
+
+/// A request whose own service is done, and that needs a call before it can be answered. Its server stays taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Calling {
+    /// Its name, for [`Service::returned`].
+    pub job: Slot,
+    /// Which random stream it draws from.
+    pub key: Key,
+    /// What it says of itself.
+    pub of: Metadata,
+    /// When its own service was done.
+    pub at: Timestamp,
 }
 
 impl Service {
@@ -53,7 +75,36 @@ impl Service {
             next_ticket: 0,
             now: Timestamp::ZERO,
             counts: Counts::default(),
+            calls: None,
+            calling: BTreeMap::new(),
+            took: Vec::new(),
+            gone: Vec::new(),
         }
+    }
+
+    /// An idle service that calls another one for every request, see [`Service::take_calls`].
+    pub fn calling(config: &ServiceConfig) -> Self {
+        Self { calls: Some(BTreeMap::new()), ..Self::new(config) }
+    }
+
+    /// Moves the requests that need a call now to `into`.
+    pub fn take_calls(&mut self, into: &mut Vec<Calling>) {
+        into.append(&mut self.took);
+    }
+
+    /// Moves those to `into` whose call is to be ended: nobody waits for it any more.
+    pub fn gave_up(&mut self, into: &mut Vec<Slot>) {
+        into.append(&mut self.gone);
+    }
+
+    /// The call of a request is over; it is answered with this status.
+    pub fn returned(&mut self, now: Timestamp, job: Slot, status: u16, out: &mut Vec<Answer>) {
+        self.advance(now, out);
+        let Some((id, work)) = self.calling.remove(&job.0.into()) else { return };
+        self.servers.calling -= 1;
+        self.answer(id, work, self.now, status, out);
+        self.serve_next(self.now);
+        self.settle(out);
     }
 
     /// A request arrives. It is refused at once, waits, or is served; answers that are due go to `out`.
@@ -68,6 +119,9 @@ impl Service {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         let request = Waiting { id: Some(arrival.id), work: self.time.draw(arrival.key) };
+        if let Some(calls) = &mut self.calls {
+            calls.insert(ticket, (arrival.key, arrival.of));
+        }
         if self.servers.any_idle() {
             self.serve(self.now, ticket, request);
             // A service time of zero is over at once.
@@ -95,11 +149,25 @@ impl Service {
                     self.serve_next(self.now);
                     self.settle(out);
                 }
+                Held::Calling { ticket } => {
+                    if let Some((_, work)) = self.calling.remove(&ticket) {
+                        self.counts.wasted += work;
+                        self.servers.calling -= 1;
+                        self.gone.push(Slot(ticket as u32));
+                        self.serve_next(self.now);
+                        self.settle(out);
+                    }
+                }
             }
         } else {
             match held {
                 Held::Queued { ticket } => self.queue.orphan(ticket),
                 Held::InService { done, ticket } => self.servers.orphan(done, ticket),
+                Held::Calling { ticket } => {
+                    if let Some((id, _)) = self.calling.get_mut(&ticket) {
+                        *id = None;
+                    }
+                }
             }
         }
     }
@@ -125,26 +193,37 @@ impl Service {
 
     /// What it did so far and what it holds.
     pub fn counts(&self) -> Counts {
-        Counts { queued: self.queue.len() as u64, in_service: self.servers.len() as u64, ..self.counts }
+        Counts { queued: self.queue.len() as u64, in_service: (self.servers.len() + self.calling.len()) as u64, ..self.counts }
     }
 
     /// Ends every service that is due, and starts the next one at the moment when a server became idle.
     fn settle(&mut self, out: &mut Vec<Answer>) {
         while let Some((done, serving)) = self.servers.finish(self.now) {
-            self.counts.served += 1;
             let work = done.since(serving.since);
-            match serving.id {
-                Some(id) => {
-                    self.counts.useful += work;
-                    self.held.remove(&id);
-                    out.push(Answer { id, at: done, status: 200, hint: None });
-                }
-                None => {
-                    self.counts.served_for_nobody += 1;
-                    self.counts.wasted += work;
-                }
+            if let Some((key, of)) = self.calls.as_mut().and_then(|calls| calls.remove(&serving.ticket)) {
+                self.servers.calling += 1;
+                self.calling.insert(serving.ticket, (serving.id, work));
+                serving.id.and_then(|id| self.held.insert(id, Held::Calling { ticket: serving.ticket }));
+                self.took.push(Calling { job: Slot(serving.ticket as u32), key, of, at: done });
+                continue;
             }
+            self.answer(serving.id, work, done, 200, out);
             self.serve_next(done);
+        }
+    }
+
+    fn answer(&mut self, id: Option<u64>, work: Span, at: Timestamp, status: u16, out: &mut Vec<Answer>) {
+        self.counts.served += 1;
+        match id {
+            Some(id) => {
+                self.counts.useful += work;
+                self.held.remove(&id);
+                out.push(Answer { id, at, status, hint: None });
+            }
+            None => {
+                self.counts.served_for_nobody += 1;
+                self.counts.wasted += work;
+            }
         }
     }
 

@@ -16,6 +16,8 @@ pub struct Serving {
     pub id: Option<u64>,
     /// When its service began.
     pub since: Timestamp,
+    /// In which order it came.
+    pub ticket: u64,
 }
 
 /// Requests in service, by the moment each is done; ties end in the order of arrival.
@@ -23,6 +25,8 @@ pub struct Serving {
 pub struct Servers {
     serving: BTreeMap<(Timestamp, u64), Serving>,
     bound: usize,
+    /// Servers that wait for a call.
+    pub(super) calling: usize,
 }
 
 impl Servers {
@@ -32,18 +36,18 @@ impl Servers {
             config::Servers::Limited(n) => (n as usize).min(MAX_IN_SERVICE),
             config::Servers::Unlimited => MAX_IN_SERVICE,
         };
-        Self { serving: BTreeMap::new(), bound }
+        Self { serving: BTreeMap::new(), bound, calling: 0 }
     }
 
     /// Whether one is idle.
     pub fn any_idle(&self) -> bool {
-        self.serving.len() < self.bound
+        self.serving.len() + self.calling < self.bound
     }
 
     /// Begins to serve a request; gives the moment when that is done.
     pub fn start(&mut self, now: Timestamp, ticket: u64, request: Waiting) -> Timestamp {
         let done = now + request.work;
-        self.serving.insert((done, ticket), Serving { id: request.id, since: now });
+        self.serving.insert((done, ticket), Serving { id: request.id, since: now, ticket });
         done
     }
 

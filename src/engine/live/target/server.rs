@@ -290,7 +290,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
-            let server = Server::bind(any, &SystemConfig { front: config.clone() }, 1, LiveClock::starting_now()).unwrap();
+            let server = Server::bind(any, &SystemConfig::of(config.clone()), 1, LiveClock::starting_now()).unwrap();
             let (addr, stats) = (server.addr(), server.stats());
             let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
             let reader = stats.clone();
@@ -482,7 +482,7 @@ mod tests {
         let bound = runtime.block_on(async {
             Server::bind(
                 taken.local_addr().unwrap(),
-                &SystemConfig { front: config(1, 1, 1, false) },
+                &SystemConfig::of(config(1, 1, 1, false)),
                 1,
                 LiveClock::starting_now(),
             )
