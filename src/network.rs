@@ -30,8 +30,8 @@ pub struct Network {
     pub config: NetworkConfig,
 }
 
-/// The least that a message takes. Without it a client that fails at once and retries at once would do so without end, and no time
-/// would pass.
+/// The least that an answer takes to its client. Without it a client that fails at once and retries at once would do so without end, and no
+/// time would pass.
 const LEAST: Span = Span::from_micros(1);
 
 /// The words that stand for a network.
@@ -58,19 +58,24 @@ impl Network {
         Self { config }
     }
 
-    /// One way between a client and the proxy.
+    /// The way from a client to the proxy.
     pub fn client_hop(&self, draws: &mut Stream) -> Span {
+        self.config.latency.sample(draws)
+    }
+
+    /// The way from the proxy to a client.
+    pub fn to_client(&self, draws: &mut Stream) -> Span {
         self.config.latency.sample(draws).max(LEAST)
     }
 
     /// One way between the proxy and the target.
     pub fn upstream_hop(&self, draws: &mut Stream) -> Span {
-        self.config.upstream.sample(draws).max(LEAST)
+        self.config.upstream.sample(draws)
     }
 
     /// Opening a connection between a client and the proxy.
     pub fn connect(&self, draws: &mut Stream) -> Span {
-        self.config.connect.sample(draws).max(LEAST)
+        self.config.connect.sample(draws)
     }
 
     /// Opening a connection between the proxy and the target: there and back.

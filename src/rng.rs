@@ -34,10 +34,12 @@ pub enum Purpose {
     Link = 20,
     /// Which kind of operation a client's next one is, and which object it is about.
     Kind = 21,
+    /// Whether a service's cache answers a request.
+    Cache = 30,
     /// The call that a service makes for a request.
-    Call = 30,
+    Call = 31,
     /// Whether a service fails a request.
-    Failure = 31,
+    Failure = 32,
 }
 
 /// The key of a stream of draws.

@@ -3,9 +3,10 @@
 use super::exit::Code;
 use crate::config::{Key, Node, Place, Problems, Read, Value};
 use crate::engine::live::clock::LiveClock;
-use crate::engine::live::target::{PLAN_END, Ready, Server, Stats, StatsReader, TargetError, raise_file_limit};
+use crate::engine::live::target::{Change, Changed, Handle, PLAN_END, Ready, Server, Stats, TargetError, raise_file_limit};
 use crate::plan;
-use crate::service::{ServiceConfig, SystemConfig};
+use crate::service::limiter::AdaptiveConcurrency;
+use crate::service::{ServiceChange, ServiceConfig, SystemConfig};
 use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 use std::io::{self, BufRead, Read as _, Write};
@@ -14,10 +15,12 @@ use std::path::PathBuf;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// The longest plan that is read, in bytes.
 const MAX_PLAN: u64 = 4 << 20;
+/// The longest line after it, in bytes.
+const MAX_ORDER: u64 = 1 << 10;
 /// How often a child tells its counts.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
@@ -55,12 +58,15 @@ struct ServiceArgs {
     /// Give up the work for clients that have gone.
     #[arg(long)]
     notices_cancel: bool,
-    /// Refuse requests above this rate, such as `100/s`.
-    #[arg(long, value_name = "RATE")]
+    /// Refuse requests above this limit: a rate, such as `100/s`; of a `concurrency` kind a number.
+    #[arg(long, value_name = "LIMIT")]
     limit: Option<String>,
-    /// How the limit is kept: `token_bucket` or `sliding_log`.
+    /// How the limit is kept: `token_bucket`, `fixed_window`, `sliding_log`, `concurrency` or `adaptive_concurrency`.
     #[arg(long, value_name = "KIND", requires = "limit", default_value = "token_bucket")]
     limiter: String,
+    /// Whose limit it is: `global`, or one for each `client` or `fleet` [default: global].
+    #[arg(long, value_name = "WHOM", requires = "limit")]
+    per: Option<String>,
     /// How many tokens the bucket holds [default: 1].
     #[arg(long, value_name = "N", requires = "limit")]
     burst: Option<String>,
@@ -70,7 +76,7 @@ struct ServiceArgs {
     /// The status of a refusal [default: 429].
     #[arg(long, value_name = "STATUS", requires = "limit")]
     reject: Option<String>,
-    /// The Retry-After of a refusal, such as `1s`.
+    /// The Retry-After of a refusal: such as `1s`, or `backlog` for what is ahead of it.
     #[arg(long, value_name = "TIME", requires = "limit")]
     retry_after: Option<String>,
     /// In which form a refusal says it, such as `http_date` or `retry_after_ms` [default: retry_after].
@@ -80,13 +86,14 @@ struct ServiceArgs {
 
 /// Each flag of the service and the key of the plan that it stands for. A problem is found at its place's line,
 /// which counts in this table from 1.
-const FLAGS: [(&str, &str); 11] = [
+const FLAGS: [(&str, &str); 12] = [
     ("servers", "servers"),
     ("service_time", "service_time"),
     ("queue", "queue"),
     ("notices_cancel", "notices_cancel"),
     ("limit", "rate"),
     ("limiter", "limiter"),
+    ("per", "per"),
     ("burst", "burst"),
     ("count_rejected", "count_rejected"),
     ("reject", "reject"),
@@ -98,6 +105,8 @@ const FLAGS: [(&str, &str); 11] = [
 struct Setup {
     config: SystemConfig,
     seed: u64,
+    /// By the plan's action, what it changes of the service; none where it does something else.
+    changes: Vec<Option<ServiceChange>>,
 }
 
 /// Runs the command.
@@ -132,7 +141,7 @@ fn environment(error: impl Into<anyhow::Error>) -> Ended {
 fn alone(args: &Args) -> Result<(), Ended> {
     let mut setup = match &args.plan {
         Some(path) => setup_of_file(path),
-        None => args.service.read().map(|front| Setup { config: SystemConfig::of(front), seed: 1 }),
+        None => args.service.read().map(|front| Setup { config: SystemConfig::of(front), seed: 1, changes: Vec::new() }),
     }
     .map_err(usage)?;
     setup.seed = args.seed.unwrap_or(setup.seed);
@@ -143,7 +152,7 @@ fn alone(args: &Args) -> Result<(), Ended> {
     let stats = on_runtime(setup, args.listen, async |server: Server| {
         let (mut interrupt, mut terminate) = (heard(SignalKind::interrupt())?, heard(SignalKind::terminate())?);
         let _ = writeln!(io::stderr(), "listening on http://{} (counts at /stormwake/stats; Ctrl-C ends it)", server.addr());
-        let stats = server.stats();
+        let stats = server.handle();
         let stop = async {
             tokio::select! {
                 _ = interrupt.recv() => {}
@@ -159,18 +168,19 @@ fn alone(args: &Args) -> Result<(), Ended> {
 
 /// Serves a run: until stdin ends (the parent has gone or wants no more) or SIGTERM.
 fn child() -> Result<(), Ended> {
-    let (plan, parent_gone) = read_stdin();
-    let setup = plan.and_then(|text| service_of("the plan on stdin", &text)).map_err(usage)?;
+    let (plan, mut orders) = read_stdin();
+    let mut setup = plan.and_then(|text| service_of("the plan on stdin", &text)).map_err(usage)?;
+    let changes = std::mem::take(&mut setup.changes);
     let (lines, writer) = write_stdout();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let told = on_runtime(setup, any, async |server: Server| {
         // Ctrl-C goes to the whole process group; the parent removes its faults first, and then ends this process.
         let (_interrupt, mut terminate) = (heard(SignalKind::interrupt())?, heard(SignalKind::terminate())?);
         say(&lines, &Ready { ready: server.addr() });
-        let stats = server.stats();
+        let stats = server.handle();
         let stop = async {
             tokio::select! {
-                _ = parent_gone => {}
+                () = obey(&mut orders, &changes, &stats, &lines) => {}
                 _ = terminate.recv() => {}
                 () = tell(&lines, &stats) => {}
             }
@@ -201,8 +211,23 @@ fn heard(kind: SignalKind) -> Result<Signal, Ended> {
     signal(kind).context("cannot listen for signals").map_err(environment)
 }
 
+/// Makes the changes that it is told to make, and says so, until nobody tells it anything more.
+async fn obey(
+    orders: &mut UnboundedReceiver<Change>,
+    changes: &[Option<ServiceChange>],
+    service: &Handle,
+    lines: &SyncSender<String>,
+) {
+    while let Some(Change { change: action }) = orders.recv().await {
+        if let Some(Some(change)) = changes.get(action) {
+            service.change(change);
+            say(lines, &Changed { changed: action });
+        }
+    }
+}
+
 /// Tells the counts once a second, for ever.
-async fn tell(lines: &SyncSender<String>, stats: &StatsReader) {
+async fn tell(lines: &SyncSender<String>, stats: &Handle) {
     let mut ticks = tokio::time::interval(TELL_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {
@@ -231,19 +256,23 @@ fn write_stdout() -> (SyncSender<String>, std::thread::JoinHandle<()>) {
     (sender, writer)
 }
 
-/// Reads the plan from stdin up to its end mark; the receiver then tells when stdin has ended. A thread of its own
-/// reads on, which the end of the process ends.
-fn read_stdin() -> (anyhow::Result<String>, oneshot::Receiver<()>) {
-    let (sender, ended) = oneshot::channel();
+/// Reads the plan from stdin up to its end mark; the receiver then has what changes are to be made, and ends when stdin does. A thread of
+/// its own reads on, which the end of the process ends.
+fn read_stdin() -> (anyhow::Result<String>, UnboundedReceiver<Change>) {
+    let (sender, orders) = unbounded_channel();
     let (plan_sender, plan) = sync_channel(1);
     std::thread::spawn(move || {
         let mut stdin = io::stdin().lock();
         let _ = plan_sender.send(read_plan(&mut stdin));
-        let _ = io::copy(&mut stdin, &mut io::sink());
-        drop(sender);
+        let mut line = Vec::new();
+        while stdin.by_ref().take(MAX_ORDER).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            // Anything else is no order.
+            let _ = serde_json::from_slice(&line).map(|order| sender.send(order));
+            line.clear();
+        }
     });
     let text = plan.recv().unwrap_or_else(|_| Err(anyhow!("stdin could not be read")));
-    (text, ended)
+    (text, orders)
 }
 
 /// Reads lines up to [`PLAN_END`].
@@ -284,7 +313,11 @@ fn service_of(file: &str, text: &str) -> anyhow::Result<Setup> {
     let loaded = plan::load(&plan::Source { file, text, overrides: &[], env: &env })?;
     let service = loaded.plan.target.service.is_some().then(|| loaded.plan.target.system()).flatten();
     let config = service.with_context(|| format!("{file}: its target is a URL; only `target.service` can be run here"))?;
-    Ok(Setup { config, seed: loaded.plan.seed })
+    let changes = loaded.plan.actions.iter().map(|action| match &action.what {
+        plan::Deed::Service { change, .. } => Some((**change).clone()),
+        _ => None,
+    });
+    Ok(Setup { config, seed: loaded.plan.seed, changes: changes.collect() })
 }
 
 impl ServiceArgs {
@@ -307,9 +340,12 @@ impl ServiceArgs {
 
     fn limiter_entry(&self, limit: &str) -> anyhow::Result<(Key, Node)> {
         let (mut fields, kind) = match self.limiter.as_str() {
-            "sliding_log" => (log_entries(limit)?, "sliding_log"),
+            kind @ ("sliding_log" | "fixed_window") => (window_entries(limit)?, kind),
+            kind @ "concurrency" => (vec![limit_entry("limit", limit)], kind),
+            kind @ "adaptive_concurrency" => (adaptive_entries(limit), kind),
             other => (vec![text_entry("rate", Some(limit))], other),
         };
+        fields.push(text_entry("per", self.per.as_deref()));
         fields.push(text_entry("burst", self.burst.as_deref()));
         fields.push(self.count_rejected.then(|| text_entry("count_rejected", Some("true"))).flatten());
         fields.push(text_entry("reject", self.reject.as_deref()));
@@ -321,17 +357,25 @@ impl ServiceArgs {
     }
 }
 
-/// `100/s` as a sliding log: 100 in any second.
-fn log_entries(limit: &str) -> anyhow::Result<Vec<Option<(Key, Node)>>> {
+/// `100/s` as a sliding log or a fixed window: 100 in a second.
+fn window_entries(limit: &str) -> anyhow::Result<Vec<Option<(Key, Node)>>> {
     let (count, unit) = limit.split_once('/').with_context(|| format!("--limit: `{limit}` is not a rate: write `100/s`"))?;
     let window = format!("1{}", unit.trim());
-    let entry = |key: &str, text: &str| {
-        (
-            Key { name: key.into(), place: place_of("rate") },
-            Node { value: Value::Text(text.trim().into()), place: place_of("rate") },
-        )
-    };
-    Ok(vec![Some(entry("limit", count)), Some(entry("window", &window))])
+    Ok(vec![limit_entry("limit", count), limit_entry("window", &window)])
+}
+
+/// `100` as the largest limit; where it is under the usual first or smallest one, as that too.
+fn adaptive_entries(limit: &str) -> Vec<Option<(Key, Node)>> {
+    let usual = AdaptiveConcurrency::default();
+    let under = |usual: u32| limit.trim().parse::<u32>().is_ok_and(|limit| limit < usual);
+    let also = |key, usual| under(usual).then(|| limit_entry(key, limit)).flatten();
+    vec![limit_entry("max", limit), also("initial", usual.initial), also("min", usual.min)]
+}
+
+/// A field of the limiter that `--limit` says.
+fn limit_entry(key: &str, text: &str) -> Option<(Key, Node)> {
+    let place = place_of("rate");
+    Some((Key { name: key.into(), place }, Node { value: Value::Text(text.trim().into()), place }))
 }
 
 /// `exponential:10ms` and its like as a plan's map.
@@ -388,7 +432,8 @@ mod tests {
     use super::*;
     use crate::policy::hint::HintForm;
     use crate::service::config::Servers;
-    use crate::service::limiter::{LimiterConfig, SlidingLog, TokenBucket};
+    use crate::service::limiter::{Concurrency, FixedWindow, LimiterConfig, Per, Shared, SlidingLog, TokenBucket};
+    use crate::service::refusal::{Refusing, RetryAfter};
     use crate::service::time::{ExponentialTime, Lognormal, ServiceTime, Uniform};
     use crate::time::{Rate, Span};
     use clap::Parser;
@@ -420,20 +465,24 @@ mod tests {
         let limited = |text: &str| {
             read(&format!("--servers 1 --service-time 1ms --limit 100/m {text}")).unwrap().limiter.unwrap().0.remove(0)
         };
-        let log = SlidingLog {
-            limit: 100,
-            window: MS(60_000),
-            count_rejected: true,
-            reject: 503,
-            retry_after: Some(MS(1000)),
-            hint: None,
-        };
+        let refusing = Refusing { reject: Some(503), retry_after: Some(RetryAfter::Constant(MS(1000))), hint: None };
+        let log =
+            SlidingLog { limit: 100, window: MS(60_000), shared: Shared { count_rejected: true, refusing, ..Shared::plain() } };
         let flags = "--limiter sliding_log --count-rejected --reject 503 --retry-after 1s";
         assert_eq!(limited(flags), LimiterConfig::SlidingLog(log));
         let rate = Rate::parse("100/m").unwrap();
-        let (retry_after, hint) = (Some(MS(1_500)), Some(HintForm::RetryAfterMs));
-        let bucket = TokenBucket { rate, burst: 7, count_rejected: false, reject: 429, retry_after, hint };
+        let (retry_after, hint) = (Some(RetryAfter::Constant(MS(1_500))), Some(HintForm::RetryAfterMs));
+        let shared = Shared { refusing: Refusing { reject: None, retry_after, hint }, ..Shared::plain() };
+        let bucket = TokenBucket { rate, burst: 7, shared };
         assert_eq!(limited("--burst 7 --retry-after 1500ms --hint retry_after_ms"), LimiterConfig::TokenBucket(bucket));
+        let shared = Shared { per: Per::Client, ..Shared::plain() };
+        let fixed = FixedWindow { limit: 100, window: MS(60_000), shared: shared.clone() };
+        assert_eq!(limited("--limiter fixed_window --per client"), LimiterConfig::FixedWindow(fixed));
+        let inside =
+            |text: &str| read(&format!("--servers 1 --service-time 1ms --limit 9 {text}")).unwrap().limiter.unwrap().0.remove(0);
+        assert_eq!(inside("--limiter concurrency --per client"), LimiterConfig::Concurrency(Concurrency { limit: 9, shared }));
+        let adaptive = AdaptiveConcurrency { max: 9, initial: 9, ..AdaptiveConcurrency::default() };
+        assert_eq!(inside("--limiter adaptive_concurrency"), LimiterConfig::AdaptiveConcurrency(adaptive));
     }
 
     #[test]
@@ -455,6 +504,12 @@ mod tests {
             ("--servers 1 --service-time 1ms --limit 9/s --reject 42", "--limit: 42 is not a status"),
             ("--servers 1 --service-time 1ms --limit 9/s --limiter token_bukket", "did you mean `token_bucket`?"),
             ("--servers 1 --service-time 1ms --limit 0/s --limiter sliding_log", "`limit` must lie between"),
+            (
+                "--servers 1 --service-time 1ms --limit 9 --limiter concurrency --count-rejected",
+                "--count-rejected: `count_rejected` goes",
+            ),
+            ("--servers 1 --service-time 1ms --limit 9/s --limiter concurrency", "--limit: expected a whole number"),
+            ("--servers 1 --service-time 1ms --limit 9/s --per clients", "--per: unknown word"),
             ("--servers 1 --service-time 1ms --plan x.yaml", "cannot be used with"),
         ];
         for (line, expected) in table {

@@ -35,7 +35,7 @@ impl Active {
 
     /// The steps that refuse connects from there.
     pub fn refusing(&self, origin: impl Into<Origin>) -> impl Iterator<Item = usize> {
-        self.striking(origin.into()).filter(|&step| matches!(self.shared.steps[step].fault, super::Fault::Refuse(_)))
+        self.striking(origin.into()).filter(|&step| matches!(self.shared.steps[step].fault, Some(super::Fault::Refuse(_))))
     }
 
     /// The fate of a request that comes at `now`.
@@ -55,7 +55,7 @@ impl Active {
         let is_meant = |step: usize| self.shared.steps[step].is_meant_for(in_flight);
         self.striking(origin.into()).filter(|&step| !before.contains(step) && is_meant(step)).find_map(|step| {
             let dice = in_flight.map(|request| request.dice(self.shared.seed, step));
-            self.shared.steps[step].fault.onset(dice).map(|strike| (step, strike))
+            self.shared.steps[step].fault.as_ref()?.onset(dice).map(|strike| (step, strike))
         })
     }
 
@@ -73,7 +73,7 @@ impl Active {
                 touched.push(step);
             }
             let fate = match effect {
-                Effect::Pass => continue,
+                Effect::Pass | Effect::Witness => continue,
                 Effect::Delay(more) => {
                     delay += more;
                     continue;
@@ -89,7 +89,8 @@ impl Active {
 
     fn effect(&self, step: usize, request: &Request, now: Timestamp) -> Effect {
         let token = || self.shared.buckets[step].as_ref().is_none_or(|bucket| bucket.take(now));
-        self.shared.steps[step].fault.effect(request.dice(self.shared.seed, step), token)
+        let fault = self.shared.steps[step].fault.as_ref();
+        fault.map_or(Effect::Witness, |fault| fault.effect(request.dice(self.shared.seed, step), token))
     }
 }
 
@@ -136,6 +137,18 @@ mod tests {
         let limit = active(&["limit 1"]);
         let touched: Vec<usize> = (0..3).map(|n| limit.judge(&Request::ours(0, n, 1), at(1)).touched.len()).collect();
         assert_eq!(touched, [0, 1, 1], "the one that passes is not touched");
+    }
+
+    #[test]
+    fn a_step_that_changes_the_target_touches_what_comes_and_leaves_it_alone() {
+        let changed = |n: &str| Step { fault: None, ..step(n, 0, 10, fault("hang")) };
+        let steps = vec![changed("a"), step("late", 0, 10, fault("latency 5")), step("out", 0, 10, fault("reset")), changed("b")];
+        let active = Timeline::new(steps, 7).active(at(1));
+        let judged = active.judge(&Request::ours(0, 1, 1), at(1));
+        assert_eq!(judged, Judgement { fate: Fate::Reset { delay: ms(5) }, touched: vec![0, 1, 2] });
+        let alone = Timeline::new(vec![changed("a")], 7).active(at(1));
+        assert_eq!(alone.judge(&Request::ours(0, 1, 1), at(1)).touched, [0]);
+        assert_eq!(alone.onset(&Timeline::new(vec![], 7).active(at(1)), 0, None), None);
     }
 
     #[test]

@@ -88,6 +88,8 @@ impl Dice {
 pub enum Effect {
     /// Nothing.
     Pass,
+    /// Nothing to itself: what it is on its way to has changed.
+    Witness,
     /// It is held up on its way to the upstream.
     Delay(Span),
     /// It is answered without the upstream.

@@ -15,8 +15,9 @@ pub struct Step {
     pub from: Timestamp,
     /// When it ends; at the end of the run where the plan says nothing.
     pub to: Timestamp,
-    /// What it does.
-    pub fault: Fault,
+    /// What it does to traffic; none where it is the target itself that is changed: then it touches what comes while it acts, and does
+    /// nothing to it.
+    pub fault: Option<Fault>,
     /// The numbers of the fleets it strikes; none for all of them.
     pub fleets: Option<Vec<u16>>,
     /// The destinations whose requests it strikes, as [`destination_key`](super::destination_key) says; none for all of them.
@@ -28,6 +29,11 @@ pub struct Step {
 }
 
 impl Step {
+    /// Its kind, as a plan names it.
+    pub fn kind(&self) -> &'static str {
+        self.fault.as_ref().map_or("service", Fault::key)
+    }
+
     /// Whether it strikes traffic from there.
     pub fn strikes(&self, origin: Origin) -> bool {
         match (&self.regions, &self.fleets) {
@@ -89,7 +95,7 @@ impl Timeline {
     /// The timeline of a plan's steps; `seed` is the run's. Rate limits start with a full bucket.
     pub fn new(steps: Vec<Step>, seed: u64) -> Self {
         let bucket = |step: &Step| match &step.fault {
-            Fault::RateLimit(limit) => Some(limit.bucket()),
+            Some(Fault::RateLimit(limit)) => Some(limit.bucket()),
             _ => None,
         };
         let buckets = steps.iter().map(bucket).collect();
@@ -179,7 +185,7 @@ pub(crate) mod tests {
             name: name.into(),
             from: at(from),
             to: at(to),
-            fault,
+            fault: Some(fault),
             fleets: None,
             destinations: None,
             regions: None,

@@ -4,7 +4,7 @@
 //! one to lie above it (100 for p99); for a share or a factor, 20; for a comparison with the baseline, a baseline that
 //! can be used. `recovery_time` of a run that has not recovered is no shorter than the time for which that was seen, which may be
 //! enough to fail a gate and is never enough to pass `<=`. Figures of the run as a whole (`recovery_time`, `error_window`, `relapses`,
-//! `wasted_work`) are not known by fleet, nor of a part of the run.
+//! `wasted_work`, `duplicates`) are not known by fleet, nor of a part of the run.
 
 use super::baseline::Measured;
 use super::condition::{Bound, Operator};
@@ -138,7 +138,8 @@ impl Evidence<'_> {
         if name == Figure::WaveScore {
             return self.waves(gate, fleet);
         }
-        if matches!(name, Figure::RecoveryTime | Figure::ErrorWindow | Figure::Relapses | Figure::WastedWork) {
+        if matches!(name, Figure::RecoveryTime | Figure::ErrorWindow | Figure::Relapses | Figure::WastedWork | Figure::Duplicates)
+        {
             return self.of_the_whole(gate);
         }
         let windows = self.windows(gate)?;
@@ -157,10 +158,10 @@ impl Evidence<'_> {
         if gate.fleet.is_some() {
             return Err(format!("{} is known over all fleets only: leave `fleet` out", name.word()));
         }
-        if name == Figure::WastedWork {
+        if matches!(name, Figure::WastedWork | Figure::Duplicates) {
             return match gate.during {
-                During::Run => wasted_work(self.record.service),
-                _ => Err("wasted_work is known for the whole run only: leave `during` out".into()),
+                During::Run => of_service(name, self.record.service),
+                _ => Err(format!("{} is known for the whole run only: leave `during` out", name.word())),
             };
         }
         let recovery = self.recovery.ok_or_else(|| format!("{} takes a `recovery` in the plan", name.word()))?;
@@ -247,11 +248,13 @@ impl Evidence<'_> {
     }
 }
 
-/// Service work for clients that had gone, as a share of all of it.
-fn wasted_work(service: Option<ServiceCounts>) -> Result<Observation, String> {
-    let service = service.ok_or("wasted_work takes the built-in target, which counts its own work")?;
-    let all = service.useful_seconds + service.wasted_seconds;
-    if all > 0.0 { Ok(Observation::Exactly(service.wasted_seconds / all)) } else { Err("the target did no work".into()) }
+/// What the target counted: work for clients that had gone, as a share of all of it; operations carried out again.
+fn of_service(name: Figure, service: Option<ServiceCounts>) -> Result<Observation, String> {
+    let taken = || format!("{} takes the built-in target, which counts its own work", name.word());
+    let service = service.ok_or_else(taken)?;
+    let wasted = service.wasted_share().ok_or("the target did no work")?;
+    let value = if name == Figure::Duplicates { service.duplicates_executed as f64 } else { wasted };
+    Ok(Observation::Exactly(value))
 }
 
 /// How many samples a figure takes to be evidence.

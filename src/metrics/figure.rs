@@ -74,6 +74,8 @@ keyword! {
         wave_score => WaveScore,
         /// Service work for requests whose client had gone / all service work.
         wasted_work => WastedWork,
+        /// Operations that the service carried out again: another attempt of them had been served already.
+        duplicates => Duplicates,
         /// 99th percentile of generator lag.
         lag_p99 => LagP99,
     }
@@ -127,9 +129,14 @@ impl Figure {
             | Self::RecoveryTime
             | Self::ErrorWindow
             | Self::LagP99 => Unit::Time,
-            Self::InFlight | Self::Backlog | Self::Failed | Self::Lost | Self::Unresolved | Self::Refused | Self::Relapses => {
-                Unit::Count
-            }
+            Self::InFlight
+            | Self::Backlog
+            | Self::Failed
+            | Self::Lost
+            | Self::Unresolved
+            | Self::Refused
+            | Self::Relapses
+            | Self::Duplicates => Unit::Count,
         }
     }
 }

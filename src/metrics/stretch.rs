@@ -8,7 +8,7 @@ use crate::time::Span;
 
 /// A figure over a stretch of windows, of one fleet or of all, in the figure's unit (shares as fractions, times in
 /// seconds). None where there is no evidence: no windows, nothing in them, no such fleet, or a figure that windows
-/// do not hold (`recovery_time`, `error_window`, `relapses`, `wave_score`, `wasted_work`).
+/// do not hold (`recovery_time`, `error_window`, `relapses`, `wave_score`, `wasted_work`, `duplicates`).
 pub fn figure(figure: Figure, windows: &[Window], fleet: Option<usize>, window: Span) -> Option<f64> {
     let stretch = Stretch { windows, fleet, window };
     if !stretch.all().any(|counts| !counts.is_empty() || counts.backlog > 0) {
@@ -36,7 +36,12 @@ pub fn figure(figure: Figure, windows: &[Window], fleet: Option<usize>, window: 
         Figure::Failed | Figure::Lost => Some(stretch.sum(|c| c.failed) as f64),
         Figure::Unresolved => Some(stretch.sum(|c| c.unresolved) as f64),
         Figure::Refused => Some(stretch.sum(|c| c.refused) as f64),
-        Figure::RecoveryTime | Figure::ErrorWindow | Figure::Relapses | Figure::WaveScore | Figure::WastedWork => None,
+        Figure::RecoveryTime
+        | Figure::ErrorWindow
+        | Figure::Relapses
+        | Figure::WaveScore
+        | Figure::WastedWork
+        | Figure::Duplicates => None,
     }
 }
 

@@ -4,6 +4,7 @@ use super::fleet::PolicyRef;
 use super::target::{HeaderValue, StatusSet};
 use crate::config::{At, Node, Place, Problems, Read, RealTime, Shape, Table, TimeScale, read_text};
 use crate::fleet::action::{FleetAction, PauseScope, TimedAction};
+use crate::service::ServiceChange;
 use crate::time::{Rate, Span, Timestamp, parse_percent};
 use crate::{choice, keyword, record};
 
@@ -37,6 +38,20 @@ pub enum Deed {
     Exec(Exec),
     /// Sends a request to a webhook. Live runs only.
     Http(Box<Webhook>),
+    /// Changes the built-in target, or the model of somebody's in a simulated run.
+    Service {
+        /// What changes.
+        change: Box<ServiceChange>,
+        /// Whether it puts back what another step changed.
+        ends: bool,
+    },
+}
+
+impl Deed {
+    /// Whether it is done outside the run, and so in live runs only.
+    pub const fn is_outside(&self) -> bool {
+        matches!(self, Self::Exec(_) | Self::Http(_))
+    }
 }
 
 impl Action {
@@ -46,6 +61,7 @@ impl Action {
             Deed::Fleet { action, .. } => action.kind(),
             Deed::Exec(_) => "exec",
             Deed::Http(_) => "http",
+            Deed::Service { .. } => "service",
         }
     }
 
@@ -53,7 +69,7 @@ impl Action {
     pub const fn fleet(&self) -> Option<u16> {
         match self.what {
             Deed::Fleet { fleet, .. } => Some(fleet),
-            Deed::Exec(_) | Deed::Http(_) => None,
+            Deed::Exec(_) | Deed::Http(_) | Deed::Service { .. } => None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What follows from a plan without running it: worst-case load, sockets, and the rules of arithmetic that are right
 //! surprisingly often. Plain data, each with a sentence; drawing is left to `report`.
 
+pub mod layers;
 mod rules;
 
 pub use rules::{Rule, rules};
@@ -138,9 +139,13 @@ pub fn mean_service_time(time: &ServiceTime) -> f64 {
 
 /// Requests per second that the built-in target can serve; none where nothing limits it.
 pub fn capacity(service: &ServiceConfig) -> Option<f64> {
-    let mean = mean_service_time(&service.time());
+    capacity_of(service, mean_service_time(&service.time()))
+}
+
+/// The same of a service whose requests take a server for so many seconds each.
+fn capacity_of(service: &ServiceConfig, held: f64) -> Option<f64> {
     let served = match service.servers() {
-        Servers::Limited(n) if mean > 0.0 => Some(f64::from(n) / mean),
+        Servers::Limited(n) if held > 0.0 => Some(f64::from(n) / held),
         Servers::Limited(_) | Servers::Unlimited => None,
     };
     let let_in = service.limiter.as_ref().and_then(LimitersConfig::rate);
@@ -357,6 +362,9 @@ mod tests {
             ("{ servers: 10, service_time: { uniform: { from: 60ms, to: 90ms } } }", Some(10.0 / 0.075)),
             ("{ servers: unlimited, service_time: 0, limiter: { token_bucket: { rate: 50/s } } }", Some(50.0)),
             ("{ servers: 6, service_time: 10ms, limiter: { sliding_log: { limit: 100, window: 2s } } }", Some(50.0)),
+            ("{ servers: 6, service_time: 10ms, limiter: { fixed_window: { limit: 600, window: 1m } } }", Some(10.0)),
+            ("{ servers: 6, service_time: 10ms, limiter: { token_bucket: { rate: 5/s, per: client } } }", Some(600.0)),
+            ("{ servers: 6, service_time: 10ms, limiter: [concurrency: { limit: 9 }, adaptive_concurrency: {}] }", Some(600.0)),
             ("{ servers: 1, service_time: { exponential: { mean: 20ms } } }", Some(50.0)),
         ] {
             let service: ServiceConfig = read(text);

@@ -2,6 +2,7 @@
 
 pub mod action;
 pub mod arithmetic;
+mod change;
 mod check;
 pub mod compare;
 pub mod emit;
@@ -20,6 +21,7 @@ mod vars;
 pub mod yaml;
 
 pub use action::{Action, Call, Deed, Exec, Webhook};
+pub use change::service_change;
 pub use compare::{Candidate, Compare};
 pub use error::{Diagnostics, PlanError};
 pub use load::{Loaded, Source, decode, load};

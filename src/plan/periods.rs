@@ -24,8 +24,8 @@ impl Plan {
     /// Every Retry-After that the plan has somebody send.
     fn hints(&self) -> Vec<Span> {
         let faults = self.timeline.iter().filter_map(|step| match &step.fault {
-            Fault::Status(status) => status.retry_after,
-            Fault::RateLimit(limit) => limit.retry_after,
+            Some(Fault::Status(status)) => status.retry_after,
+            Some(Fault::RateLimit(limit)) => limit.retry_after,
             _ => None,
         });
         let services = self.target.front().into_iter().chain(self.target.services.0.iter().map(|entry| &entry.value));

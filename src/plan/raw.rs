@@ -10,34 +10,42 @@ use crate::fault::Fault;
 use crate::gate::{Expect, RecoveryConfig, RunGate, SteadyState, StopConfig};
 use crate::network::Network;
 use crate::record;
+use crate::service::ServiceChange;
 use crate::time::Span;
 
 /// How long the windows are by which a run is judged, at any speed.
 const WINDOW: Span = Span::from_secs(1);
 
 record! {
-    /// A step of the timeline: a fault at a time for a duration, or an action at a time.
+    /// A step of the timeline: a fault, or a change of the service, at a time for a duration; or an action at a time.
     pub struct RawStep {
         /// When it begins, from the start of the run.
         at: At<Span>,
-        /// How long it lasts; to the end of the run where nothing is said. Of actions, `pause` alone can last.
+        /// How long it lasts; to the end of the run where nothing is said. Of actions, `pause` alone can last. A change of the service that
+        /// lasts is put back at its end to what the plan's `service` says.
         r#for: Option<At<Span>>,
-        /// Its name, for `recovery`, gates and reports; the fault's or action's own where nothing is said.
+        /// Its name, for `recovery`, gates and reports; the fault's or action's own where nothing is said, or `service`.
         name: Option<At<String>>,
-        /// The harm that it does; or, in its place, `action`.
+        /// The harm that it does; or, in its place, `action` or `service`.
         fault: Option<At<Fault>>,
         /// What it does beside harm.
         action: Option<At<RawAction>>,
+        /// What changes of the built-in target, or of the `model` of a URL in a simulated run.
+        service: Option<At<ServiceChange>>,
         /// The fleets that the fault strikes; all of them where nothing is said.
         fleets: Option<At<Vec<At<String>>>>,
         /// The destinations of workers' queues whose requests it strikes; all requests where nothing is said.
         destinations: Option<At<Vec<At<String>>>>,
         /// The regions it strikes, of the fleets that it strikes; all of them where nothing is said.
         regions: Option<At<Vec<At<String>>>>,
-    } => |s: &RawStep| match (&s.fault, &s.action) {
-        (Some(_), None) | (None, Some(_)) => Ok(()),
-        (None, None) => Err("a step needs a `fault`, or an `action`: such as `fault: { blackhole: {} }`".to_string()),
-        (Some(_), Some(_)) => Err("`action` and `fault` exclude each other: make two steps of it".to_string()),
+    } => |s: &RawStep| {
+        let keys = [("fault", s.fault.is_some()), ("action", s.action.is_some()), ("service", s.service.is_some())];
+        let mut given = keys.into_iter().filter(|(_, there)| *there).map(|(key, _)| key);
+        match (given.next(), given.next()) {
+            (Some(_), None) => Ok(()),
+            (Some(one), Some(other)) => Err(format!("`{other}` and `{one}` exclude each other: make two steps of it")),
+            (None, _) => Err("a step needs a `fault`, an `action` or a `service`: such as `fault: { blackhole: {} }`".to_string()),
+        }
     }
 }
 
@@ -145,6 +153,10 @@ mod tests {
             "2m|6s 1m|3s 40s|2s",
         ),
         ("  - { at: {}, action: { restart: { fleet: a, policy: q, stagger: {} } } }\n", "3m|9s 30s|1500ms"),
+        (
+            "  - { at: {}, for: {}, name: weak, service: { capacity: 20%, over: {}, drain: {} } }\n",
+            "190s|9500ms 10s|500ms 2s|100ms 50/s|1000/s",
+        ),
         ("  - { at: {}, action: { set_rate: { fleet: a, to: {} } } }\n", "4m|12s 50/s|1000/s"),
         ("  - { at: {}, action: { exec: { command: [x], within: {} } } }\n", "5m|15s 10s|10s"),
         ("steady_state: { for: {}, require: { p99: '<= {}' } }\n", "100s|5s 1s|50ms"),

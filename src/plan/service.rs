@@ -46,12 +46,14 @@ impl RawService {
     pub(super) fn member(&self, place_of: impl Fn(&str) -> Option<usize>) -> Option<Member> {
         let calls = match &self.calls {
             None => None,
-            Some(RawCall { service, policy: At { value: PolicyRef::Inline(policy), .. }, latency, on_failure }) => Some(CallConfig {
-                to: place_of(&service.value)?,
-                policy: (**policy).clone(),
-                latency: *latency,
-                on_failure: *on_failure,
-            }),
+            Some(RawCall { service, policy: At { value: PolicyRef::Inline(policy), .. }, latency, on_failure }) => {
+                Some(CallConfig {
+                    to: place_of(&service.value)?,
+                    policy: (**policy).clone(),
+                    latency: *latency,
+                    on_failure: *on_failure,
+                })
+            }
             Some(_) => return None,
         };
         Some(Member { service: self.service.clone(), calls, fails: self.fails.clone() })

@@ -1,6 +1,7 @@
 //! Plans that are wrong, and what is said of each; plans that are hostile, and what that costs.
 
 mod devices;
+mod service;
 mod services;
 mod workers;
 
@@ -223,7 +224,12 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("timeout: 1s", "timeout: 1s, budget: { ratio: 10%, tier: ¶operation }", "no ratio"),
     ("hang: {}", "blackhole: { share: ¶0% }", "strikes nothing"),
     ("hang: {}", "rate_limit: { rate: 1/s, burst: ¶x }", "expected a whole number"),
-    ("fault: { hang: {} }", "¶service: {}", "unknown key `service`"),
+    ("fault: { hang: {} }", "service: ¶{ capacity: 20% }", "nothing here can change somebody's server|exec"),
+    (
+        "{ at: 20s, for: 10s, name: out, fault",
+        "{ at: 20s, for: 10s, name: out, service: ¶{ cache: cold }, fault",
+        "`service` and `fault` exclude each other",
+    ),
     // Judging.
     ("steady_state: { for: 10s }", "steady_state: { for: ¶21s }", "does not fit before the first fault, `out` at 20s"),
     ("steady_state: { for: 10s }", "steady_state: { for: ¶0 }", "expected 1s or more"),

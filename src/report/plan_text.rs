@@ -43,7 +43,7 @@ pub fn json(loaded: &Loaded) -> serde_json::Value {
     });
     let steps = plan.timeline.iter().map(|step| {
         serde_json::json!({
-            "name": step.name, "fault": step.fault.key(), "from_ms": step.from.as_millis(), "to_ms": step.to.as_millis(),
+            "name": step.name, "fault": step.kind(), "from_ms": step.from.as_millis(), "to_ms": step.to.as_millis(),
         })
     });
     let actions = plan.actions.iter().map(|action| {
@@ -179,7 +179,7 @@ fn service(service: &RawService) -> String {
         Attempts::Limited(n) => format!("up to {n} attempts"),
         Attempts::Unlimited => "unlimited attempts".to_string(),
     };
-    format!("{own}; calls {} with {attempts}", called.value)
+    format!("{own} alone; calls {} with {attempts}", called.value)
 }
 
 fn behaviour(service: &ServiceConfig) -> String {
@@ -246,22 +246,32 @@ fn rows(plan: &Plan) -> Vec<Row> {
     }
     for step in &plan.timeline {
         let whom = whom(plan, step);
-        let note = format!("{} to {} ({}): {}{whom}", step.from, step.to, step.to.since(step.from), step.fault.key());
+        let kind = plan.actions.iter().find(|action| action.name == step.name).map_or_else(|| step.kind().to_string(), what);
+        let note = format!("{} to {} ({}): {kind}{whom}", step.from, step.to, step.to.since(step.from));
         rows.push(Row { name: step.name.clone(), parts: vec![(step.from, step.to, '█')], note });
     }
-    for action in &plan.actions {
+    let shown = |action: &&Action| !plan.timeline.iter().any(|step| step.fault.is_none() && step.place == action.place);
+    for action in plan.actions.iter().filter(shown) {
         let whom = fleet_of(plan, action).map_or(String::new(), |fleet| format!(" of {fleet}"));
-        let note = format!("{}: {}{whom}{}", action.at, action.kind(), outside(&action.what));
+        let note = format!("{}: {}{whom}{}", action.at, what(action), outside(&action.what));
         rows.push(Row { name: action.name.clone(), parts: vec![(action.at, action.at, '▲')], note });
     }
     rows.extend(recovery(plan));
     rows
 }
 
+/// What an action does, in a few words.
+fn what(action: &Action) -> String {
+    match &action.what {
+        Deed::Service { change, .. } => format!("service: {change}"),
+        Deed::Fleet { .. } | Deed::Exec(_) | Deed::Http(_) => action.kind().to_string(),
+    }
+}
+
 /// What an action does outside the run, and what that takes.
 fn outside(what: &Deed) -> String {
     match what {
-        Deed::Fleet { .. } => String::new(),
+        Deed::Fleet { .. } | Deed::Service { .. } => String::new(),
         Deed::Exec(exec) => {
             let undo = if exec.undo.is_empty() { "" } else { ", and its undo" };
             format!(" `{}`{undo}; live only, and needs --approve", words(&exec.command))

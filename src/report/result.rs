@@ -371,12 +371,45 @@ pub struct ServiceResult {
     pub limited: u64,
     /// Requests refused because the queue was full.
     pub queue_full: u64,
+    /// Refused because the memory was full.
+    #[serde(default)]
+    pub memory_full: u64,
+    /// Refused by the admission control.
+    #[serde(default)]
+    pub not_admitted: u64,
+    /// Taken out of the queue for one that goes before it.
+    #[serde(default)]
+    pub shed: u64,
+    /// Refused because they had waited too long.
+    #[serde(default)]
+    pub expired: u64,
+    /// Dropped by CoDel.
+    #[serde(default)]
+    pub dropped_by_codel: u64,
+    /// Refused together with all that waited.
+    #[serde(default)]
+    pub backlog_rejected: u64,
+    /// Given up because a later attempt of the same operation waits in their place.
+    #[serde(default)]
+    pub superseded: u64,
+    /// Lost in a restart.
+    #[serde(default)]
+    pub lost: u64,
+    /// Operations that were served again.
+    #[serde(default)]
+    pub duplicates_executed: u64,
+    /// Requests that were answered by what another attempt of their operation came to.
+    #[serde(default)]
+    pub duplicates_suppressed: u64,
     /// Requests whose client went before the answer.
     pub cancelled: u64,
     /// Seconds of service for clients that were still there at the end.
     pub useful_seconds: f64,
     /// Seconds of service for clients that had gone.
     pub wasted_seconds: f64,
+    /// Seconds of service spent on refusals.
+    #[serde(default)]
+    pub refusing_seconds: f64,
     /// Service work for requests whose client had gone / all service work, 0 to 1; null without any.
     pub wasted_work: Option<f64>,
 }

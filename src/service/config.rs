@@ -1,6 +1,9 @@
 //! What a plan says of the built-in target. Each part's own settings stand in the part's file.
 
+use super::admission::AdmissionConfig;
+use super::backlog::BacklogRule;
 use super::curve::Curve;
+use super::duplicates::Deduplication;
 use super::limiter::LimitersConfig;
 use super::queue::{Bound, QueueConfig};
 use super::servers::MAX_IN_SERVICE;
@@ -49,12 +52,18 @@ record! {
         queue: QueueConfig = QueueConfig::of(Bound::Limited(1000)),
         /// Refuses requests above a limit, before they queue: one limiter, or a list of them.
         limiter: Option<LimitersConfig>,
+        /// Who is let in to wait, by what requests say of themselves.
+        admission: Option<AdmissionConfig>,
         /// At most so many requests leave the queue in a second, however many come.
         drain: Option<Rate>,
         /// How many requests it can hold at once, waiting and served; more are refused with 503 before anything else.
         memory: Option<u32>,
         /// What a refusal costs the servers, as a share of the mean service time.
         cost_of_refusal: Share = Share::ZERO,
+        /// Requests with one idempotency key are served once.
+        deduplicate: Option<Deduplication>,
+        /// When everything that waits is refused at once.
+        reject_backlog: Option<BacklogRule>,
         /// Whether the work for a client that has gone is given up. Where not, it is done, and wasted.
         notices_cancel: bool = false;
         with
@@ -72,9 +81,12 @@ impl ServiceConfig {
             rate: None,
             queue: QueueConfig::of(Bound::Limited(1000)),
             limiter: None,
+            admission: None,
             drain: None,
             memory: None,
             cost_of_refusal: Share::ZERO,
+            deduplicate: None,
+            reject_backlog: None,
             notices_cancel: false,
             curve: Curve::flat(),
         }

@@ -1,7 +1,8 @@
 //! The requests that a service has taken in, and has not ended: one slot for each, reused. What orders them (the queue's lines) is
 //! linked through the slots, so that joining, leaving from the middle and taking either end cost the same few steps whatever waits.
 
-use super::request::Metadata;
+use super::request::{Arrival, Metadata};
+use crate::rng::Key;
 use crate::time::{Span, Timestamp};
 
 /// Names a job by its slot.
@@ -35,6 +36,8 @@ pub enum Place {
 pub struct Job {
     /// The caller's name for it; none once its client has gone.
     pub id: Option<u64>,
+    /// Which random streams it draws from.
+    pub key: Key,
     /// What it says of itself.
     pub of: Metadata,
     /// When it came.
@@ -59,9 +62,10 @@ pub struct Jobs {
 
 impl Jobs {
     /// Takes one in.
-    pub fn insert(&mut self, id: u64, of: Metadata, since: Timestamp, ticket: u64, work: Span) -> Slot {
+    pub fn insert(&mut self, arrival: &Arrival, since: Timestamp, ticket: u64, work: Span) -> Slot {
+        let Arrival { id, key, of, .. } = *arrival;
         let place = Place::Queued { line: 0 };
-        let job = Job { id: Some(id), of, since, ticket, work, place, before: NO_SLOT, after: NO_SLOT };
+        let job = Job { id: Some(id), key, of, since, ticket, work, place, before: NO_SLOT, after: NO_SLOT };
         if let Some(slot) = self.free.pop() {
             self.slots[slot.0 as usize] = Some(job);
             return slot;
@@ -86,6 +90,14 @@ impl Jobs {
         let job = self.slots[slot.0 as usize].take().expect("whoever holds a slot's name is told when it ends");
         self.free.push(slot);
         job
+    }
+
+    /// The slots of those that are asked for, in the order in which they came.
+    pub fn slots(&self, asked: impl Fn(&Job) -> bool) -> Vec<Slot> {
+        let all = self.slots.iter().enumerate().filter_map(|(slot, job)| Some((job.as_ref()?, Slot(slot as u32))));
+        let mut slots: Vec<(u64, Slot)> = all.filter(|(job, _)| asked(job)).map(|(job, slot)| (job.ticket, slot)).collect();
+        slots.sort_unstable();
+        slots.into_iter().map(|(_, slot)| slot).collect()
     }
 
     /// How many there are.

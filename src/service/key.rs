@@ -59,8 +59,49 @@ impl KeyHash {
 
 /// A name as a number (FNV-1a, 64 bits): of a fleet, a destination, a client's API key. Never 0, which stands for no name.
 pub fn name_hash(name: &[u8]) -> u64 {
-    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    hash | 1
+    fnv(FNV_BASIS, name) | 1
+}
+
+/// A fleet, and through it its clients, as numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FleetKey {
+    fleet: u64,
+    /// The hash of `fleet/`, to go on from.
+    prefix: u64,
+}
+
+impl FleetKey {
+    /// The fleet of a name.
+    pub fn new(name: &str) -> Self {
+        let prefix = fnv(fnv(FNV_BASIS, name.as_bytes()), b"/");
+        Self { fleet: name_hash(name.as_bytes()), prefix }
+    }
+
+    /// What its requests say that their fleet is.
+    pub const fn fleet(self) -> u64 {
+        self.fleet
+    }
+
+    /// What those of one of its clients say that their client is: what [`name_hash`] makes of `fleet/number`.
+    pub fn client(self, number: u32) -> u64 {
+        let mut digits = [0u8; 10];
+        let (mut at, mut left) = (digits.len(), number);
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (left % 10) as u8;
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        fnv(self.prefix, &digits[at..]) | 1
+    }
+}
+
+const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn fnv(from: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(from, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// An idempotency key as a number: its last 32 hexadecimal digits, with or without the dashes of a UUID and the quotes of
@@ -102,6 +143,15 @@ mod tests {
         assert_ne!(key("a"), key("b"));
         assert_ne!(key(""), 0);
         assert!(key("2a") > 42, "too short for a number of ours");
+    }
+
+    #[test]
+    fn a_client_is_the_hash_of_its_name() {
+        let fleet = FleetKey::new("relay");
+        assert_eq!(fleet.fleet(), name_hash(b"relay"));
+        for number in [0, 7, 10, 4_294_967_295u32] {
+            assert_eq!(fleet.client(number), name_hash(format!("relay/{number}").as_bytes()), "{number}");
+        }
     }
 
     #[test]

@@ -4,17 +4,26 @@
 //! the [`servers`] cannot take at once, and [`time`] says how long each request is served. The live target and
 //! the simulator drive the same machine. Leaves to others: sockets, timers, and what a request looks like.
 
+pub mod admission;
+pub mod backlog;
+pub mod capacity;
 pub mod change;
 pub mod config;
 pub mod counts;
 pub mod curve;
+pub mod drain;
+pub mod duplicates;
 pub mod estimate;
+pub mod executions;
+pub mod histogram;
 pub mod job;
 pub mod key;
 pub mod limiter;
 pub mod machine;
+pub mod names;
 pub mod queue;
 pub mod refusal;
+pub mod refusals;
 pub mod request;
 pub mod servers;
 pub mod system;

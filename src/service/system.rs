@@ -69,19 +69,21 @@ impl System {
         }
     }
 
-    /// Changes the front service while it runs.
+    /// Changes the service that the change names while it runs; none where no service has the name, see [`System::has`].
     pub fn change(&mut self, now: Timestamp, change: &ServiceChange, out: &mut Vec<Answer>) {
-        self.change_of(now, 0, change, out);
+        match &mut self.0 {
+            Kind::Alone(service) if change.of.is_none() => service.change(now, change, out),
+            Kind::Alone(_) => {}
+            Kind::Mesh(mesh) => mesh.change(now, change, out),
+        }
     }
 
-    /// Changes the service of a name (by [`name_hash`](super::key::name_hash); 0 is the front one); false where none is called so.
-    pub fn change_of(&mut self, now: Timestamp, name: u64, change: &ServiceChange, out: &mut Vec<Answer>) -> bool {
-        match &mut self.0 {
-            Kind::Alone(service) if name == 0 => service.change(now, change, out),
-            Kind::Alone(_) => return false,
-            Kind::Mesh(mesh) => return mesh.change(now, name, change, out),
+    /// Whether one of the services that stand beside the front one has that name.
+    pub fn has(&self, name: &str) -> bool {
+        match &self.0 {
+            Kind::Alone(_) => false,
+            Kind::Mesh(mesh) => mesh.has(name),
         }
-        true
     }
 
     /// What the front service did so far and holds; but `useful` and `wasted` are of all services, so that their share is that of all work.

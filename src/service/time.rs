@@ -1,5 +1,6 @@
 //! How long a request is served: the distributions a plan may name, and their draws.
 
+use super::histogram::{Histogram, Prometheus};
 use crate::config::{Node, Problems, Read, Shape, Table, TimeScale, Value};
 use crate::rng::{Key, Purpose, Stream};
 use crate::time::Span;
@@ -52,6 +53,10 @@ choice! {
         lognormal => Lognormal(Lognormal),
         /// Piecewise linear through measured percentiles, from `p0` to `p100`.
         percentiles => Percentiles(Percentiles),
+        /// Even within each bucket of a measured histogram.
+        histogram => Histogram(Histogram),
+        /// The same, from the buckets of a histogram of Prometheus.
+        prometheus => Prometheus(Prometheus),
     }
 }
 
@@ -132,6 +137,12 @@ impl Percentiles {
         Ok(Self { points })
     }
 
+    /// Through points of (share, time) of which neither falls, from share 0 to 1. A share that two points share is a
+    /// gap: no time lies between theirs.
+    pub(super) const fn with_gaps(points: Vec<(f64, Span)>) -> Self {
+        Self { points }
+    }
+
     /// (percent, time), in rising order.
     pub fn points(&self) -> impl Iterator<Item = (f64, Span)> + '_ {
         self.points.iter().map(|(share, time)| (share * 100.0, *time))
@@ -207,7 +218,9 @@ impl Read for ServiceTime {
                 NamedTime::Uniform(u) => Self::Uniform(u),
                 NamedTime::Exponential(e) => Self::Exponential(e),
                 NamedTime::Lognormal(l) => Self::Lognormal(l),
-                NamedTime::Percentiles(p) => Self::Percentiles(p),
+                NamedTime::Percentiles(p) | NamedTime::Histogram(Histogram(p)) | NamedTime::Prometheus(Prometheus(p)) => {
+                    Self::Percentiles(p)
+                }
             }),
         }
     }

@@ -1,11 +1,7 @@
 //! Retry layers multiply: services that call services, each with a retry policy of its own, against the closed form.
 
 use crate::simulated::{plan, seeds};
-use std::sync::atomic::AtomicI32;
-use stormwake::engine::sim::many::many;
-use stormwake::gate::Class;
 use stormwake::metrics::{Counts, RunRecord};
-use stormwake::plan::{Source, load};
 use stormwake::time::Span;
 
 /// How long a request is served at the bottom. The layers above take no time of their servers, so that all work is the bottom's.
@@ -61,4 +57,19 @@ fn retry_layers_multiply_as_the_closed_form_has_it() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert_eq!(closed_form(3, 3, 1.0), 27.0);
+}
+
+/// The shipped plans: goodput of the last ten seconds against what was offered in them.
+#[test]
+fn three_layers_of_retries_are_stuck_and_one_recovers() {
+    for (name, stuck) in [("retry-layers", true), ("retry-layers-edge", false)] {
+        let file = format!("{}/plans/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
+        let plan = plan(&std::fs::read_to_string(file).expect("a shipped plan"));
+        let seeds = seeds(&plan, &(1..=10).collect::<Vec<_>>(), |record| {
+            let last = &record.windows[record.windows.len() - 10..];
+            let sum = |of: fn(&Counts) -> u64| last.iter().map(|window| of(&window.all)).sum::<u64>() as f64;
+            sum(|c| c.succeeded) / sum(|c| c.offered)
+        });
+        assert!(seeds.iter().all(|share| if stuck { *share < 0.05 } else { *share > 0.95 }), "{name}: {seeds:?}");
+    }
 }

@@ -37,6 +37,15 @@ pub enum ActionError {
         /// What would be run.
         command: String,
     },
+    /// A change of a service that is not the built-in target.
+    #[error(
+        "the plan's step `{action}` changes the target's service, and the target is a URL: nothing here can change somebody's server; change it with \
+         `action: {{ exec: … }}`, or simulate the plan, where the step changes its `model`"
+    )]
+    NotOurs {
+        /// The step.
+        action: String,
+    },
     /// A webhook that cannot be called.
     #[error("the plan's action `{action}` cannot be done: {source}")]
     Webhook {
@@ -52,6 +61,7 @@ impl ActionError {
     pub fn is_refusal(&self) -> bool {
         match self {
             Self::NotApproved { .. } => true,
+            Self::NotOurs { .. } => false,
             Self::Webhook { source: WebhookError::Guard(guard), .. } => guard.is_refusal(),
             Self::Webhook { .. } => false,
         }
@@ -124,7 +134,10 @@ impl Outside {
         let mut tasks = Vec::new();
         for (index, action) in plan.actions.iter().enumerate() {
             let (within, deal, undo) = match &action.what {
-                Deed::Fleet { .. } => continue,
+                Deed::Service { .. } if plan.target.service.is_none() => {
+                    return Err(ActionError::NotOurs { action: action.name.clone() });
+                }
+                Deed::Fleet { .. } | Deed::Service { .. } => continue,
                 Deed::Exec(exec) if !approved => {
                     return Err(ActionError::NotApproved { action: action.name.clone(), command: exec.command.join(" ") });
                 }

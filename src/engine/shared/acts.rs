@@ -27,6 +27,15 @@ impl Acts {
         events
     }
 
+    /// Books a change of the service that was made at a moment.
+    pub fn service_changed(&mut self, plan: &Plan, index: usize, at: Timestamp) -> (Timestamp, RunEvent) {
+        let detail = match &plan.actions[index].what {
+            Deed::Service { change, .. } => change.to_string(),
+            _ => String::new(),
+        };
+        self.book(index, ActionRecord { at, detail, ..blank(plan, index) })
+    }
+
     /// Books an action, and gives what is to be told of it.
     pub fn book(&mut self, index: usize, record: ActionRecord) -> (Timestamp, RunEvent) {
         self.records[index] = Some(record.clone());
@@ -43,7 +52,7 @@ impl Acts {
     /// For the record, where nothing outside is reached: commands and webhooks whose moment came are skipped, and nothing is told of the others.
     pub fn skip_outside(&mut self, plan: &Plan, until: Timestamp) {
         for (index, action) in plan.actions.iter().enumerate().filter(|(_, action)| action.at < until) {
-            if !matches!(action.what, Deed::Fleet { .. }) {
+            if action.what.is_outside() {
                 let detail = "a simulated run reaches nothing outside".to_string();
                 self.records[index] = Some(ActionRecord { outcome: ActionOutcome::Skipped, detail, ..blank(plan, index) });
             }
@@ -73,7 +82,7 @@ pub fn blank(plan: &Plan, index: usize) -> ActionRecord {
 
 /// What a simulated run says of actions that it leaves out; none where it leaves out none.
 pub fn left_out(plan: &Plan) -> Option<String> {
-    let outside = plan.actions.iter().filter(|action| !matches!(action.what, Deed::Fleet { .. }));
+    let outside = plan.actions.iter().filter(|action| action.what.is_outside());
     let names: Vec<String> = outside.map(|action| format!("`{}` ({})", action.name, action.kind())).collect();
     (!names.is_empty()).then(|| format!("a simulated run reaches nothing outside, and leaves out {}", names.join(", ")))
 }

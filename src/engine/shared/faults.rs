@@ -63,7 +63,7 @@ impl Faults {
         let begun = self.marks.iter().zip(timeline.steps()).enumerate().filter_map(|(index, (mark, step))| {
             let from = mark.from?;
             let to = mark.to.unwrap_or(from);
-            Some(FaultRecord { name: step.name.clone(), kind: step.fault.key(), from, to, touched: touched(index) })
+            Some(FaultRecord { name: step.name.clone(), kind: step.kind(), from, to, touched: touched(index) })
         });
         begun.collect()
     }

@@ -195,6 +195,10 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         match happened {
             Happened::Stale | Happened::Inside => {}
             Happened::Turned => self.turned(now),
+            Happened::Changed(action) => {
+                let (at, event) = self.acts.service_changed(self.plan, action, now);
+                self.tell(at, &event);
+            }
             Happened::Ended(Completion { fleet, connection, outcome, hint }) => {
                 self.machines[usize::from(fleet)].ended(now, connection, outcome, hint, &mut self.output);
                 self.carry_out(now, fleet);
@@ -370,8 +374,19 @@ fn service_counts(counts: &crate::service::Counts) -> ServiceCounts {
         queue_full: counts.queue_full,
         bound_reached: counts.bound_reached,
         accept_errors: 0,
+        memory_full: counts.memory_full,
+        not_admitted: counts.not_admitted,
+        shed: counts.shed,
+        expired: counts.expired,
+        dropped_by_codel: counts.dropped_by_codel,
+        backlog_rejected: counts.backlog_rejected,
+        superseded: counts.superseded,
+        lost: counts.lost,
+        duplicates_executed: counts.duplicates_executed,
+        duplicates_suppressed: counts.duplicates_suppressed,
         cancelled: counts.cancelled,
         useful_seconds: counts.useful.as_secs_f64(),
         wasted_seconds: counts.wasted.as_secs_f64(),
+        refusing_seconds: counts.refusing.as_secs_f64(),
     }
 }

@@ -4,6 +4,7 @@ use crate::event::AttemptOutcome;
 use crate::fault::{Active, Origin, Request};
 use crate::fleet::Send;
 use crate::policy::hint::Told;
+use crate::priority::Priority;
 use crate::rng::Stream;
 use crate::time::Timestamp;
 
@@ -101,6 +102,11 @@ pub(super) struct Flight {
     generation: u32,
     pub(super) attempt: u32,
     pub(super) idempotency_key: u128,
+    /// Its client's number in the fleet.
+    pub(super) client: u32,
+    /// What goes first, where the operation says; else the fleet does.
+    pub(super) priority: Option<Priority>,
+    pub(super) enqueued: Timestamp,
     /// Where it goes, as faults know it.
     pub(super) destination: u64,
     pub(super) sent: Timestamp,
@@ -161,6 +167,9 @@ impl Flights {
             generation: 0,
             attempt: send.attempt,
             idempotency_key: send.idempotency_key,
+            client: send.operation.client,
+            priority: send.priority,
+            enqueued: send.enqueued_at,
             destination,
             sent: now,
             at_proxy: Timestamp::NEVER,

@@ -273,3 +273,41 @@ length: 4s\n",
     assert!(why.contains("virtual time hardly moves") && why.contains("8 clients"), "{why}");
     assert!(record.ended < Timestamp(4_000_000_000) && !record.windows.is_empty());
 }
+
+#[test]
+fn the_service_changes_at_its_moments_and_what_comes_meanwhile_bears_witness() {
+    let changing = plan(
+        "timeline:
+  - { at: 2s, for: 1s, name: next, service: { limiter: { token_bucket: { rate: 50/s } } } }
+  - { at: 1s, for: 1s, name: weak, service: { limiter: { sliding_log: { limit: 20, window: 1s } } } }
+  - { at: 4s, name: lasting, service: { limiter: { sliding_log: { limit: 10, window: 1s } } } }
+length: 5s\n",
+    );
+    let mut heard = Heard::default();
+    let (record, _, EventList(events)) =
+        run_on::<Buckets, _>(&changing, &mut heard, &AtomicI32::new(0), EventList::default()).unwrap();
+    let limited = |second: u64| {
+        ends(&events, second * 1000, second * 1000 + 900).get(&AttemptOutcome::Status(429)).map_or(0, |seen| seen.0)
+    };
+    let by_second: Vec<u64> = (0..5).map(limited).collect();
+    assert!(
+        by_second[0] == 0 && by_second[1] >= 70 && (35..60).contains(&by_second[2]) && by_second[3] == 0 && by_second[4] >= 75,
+        "{by_second:?}"
+    );
+    let faults: Vec<_> = record.faults.iter().map(|fault| (fault.name.as_str(), fault.kind, fault.touched)).collect();
+    assert_eq!(faults, [("next", "service", 100), ("weak", "service", 100)]);
+    let told = heard.0.iter().filter_map(|(at, event)| match event {
+        RunEvent::Acted { action } => Some((at.as_millis(), action.name.as_str(), action.detail.as_str())),
+        _ => None,
+    });
+    let wanted = [
+        (1000, "weak", "limiter sliding_log"),
+        (2000, "weak-end", "limiter off"),
+        (2000, "next", "limiter token_bucket"),
+        (3000, "next-end", "limiter off"),
+        (4000, "lasting", "limiter sliding_log"),
+    ];
+    assert_eq!(told.collect::<Vec<_>>(), wanted);
+    let phases: Vec<&str> = record.phases.iter().map(|phase| phase.name.as_str()).collect();
+    assert_eq!(phases, ["steady", "weak", "next", "after next"]);
+}

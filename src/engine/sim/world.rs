@@ -5,7 +5,8 @@
 //! fault that begins or ends strikes, holds and releases what is under way by the rules that stand in `fault`. The target
 //! is the service machine. Each message takes its hop, drawn for its attempt; so what one attempt meets does not hang on another's.
 //!
-//! At one moment the timeline changes first, then what was asked for first happens first.
+//! At one moment the timeline changes first, then the target is changed, then what was asked for first happens first. A hop that takes no
+//! time is taken at once, without a step of its own, but for the one to a client, which always takes some.
 
 mod opening;
 mod strikes;
@@ -17,10 +18,12 @@ use crate::fault::{Active, Fate, Timeline, destination_key};
 use crate::fleet::workers::WorkerCount;
 use crate::fleet::{Connections, Send};
 use crate::network::Network;
-use crate::plan::{Plan, Success};
+use crate::plan::{Deed, Plan, Success};
 use crate::policy::Hint;
+use crate::priority::Priority;
 use crate::rng::{Key, Purpose, Stream};
-use crate::service::{Answer, Arrival, Counts, Metadata, RequestKey, System, SystemConfig};
+use crate::service::key::FleetKey;
+use crate::service::{Answer, Arrival, BROKEN, Counts, KeyHash, Metadata, RequestKey, ServiceChange, System, SystemConfig};
 use crate::time::{Span, Timestamp};
 
 /// An attempt that ended.
@@ -45,6 +48,8 @@ pub enum Happened {
     Inside,
     /// The timeline changed.
     Turned,
+    /// The target was changed: by which of the plan's actions.
+    Changed(usize),
     /// An attempt ended.
     Ended(Completion),
 }
@@ -99,8 +104,12 @@ struct Link {
 #[derive(Debug)]
 struct Links {
     connections: Connections,
-    /// As faults know them, by number.
+    /// As faults and services know them, by number.
     destinations: Vec<u64>,
+    /// As services know the fleet and its clients.
+    key: FleetKey,
+    /// What its requests say goes first, where their operations do not.
+    priority: Priority,
     /// A connection at the start of the run.
     fresh: Link,
     /// How many regions.
@@ -118,6 +127,14 @@ impl Links {
     }
 }
 
+/// A change of the target: when, by which of the plan's actions, and what.
+#[derive(Debug)]
+struct ServiceStep {
+    at: Timestamp,
+    action: usize,
+    change: ServiceChange,
+}
+
 /// The far side of the clients of a run.
 #[derive(Debug)]
 pub struct World<Q> {
@@ -131,6 +148,8 @@ pub struct World<Q> {
     active: Active,
     /// The moments at which the timeline changes that have not come; the next one last.
     changes: Vec<Timestamp>,
+    /// The plan's changes of the target that have not come; the next one last.
+    service_changes: Vec<ServiceStep>,
     touched: Vec<u64>,
     /// By fleet, the requests that reached the proxy.
     arrived: Vec<u64>,
@@ -153,8 +172,10 @@ impl<Q: Queue<Step> + Default> World<Q> {
             let unlimited = fleet.workers.as_ref().is_some_and(|workers| workers.workers == WorkerCount::Unlimited);
             let kept = if unlimited { 0 } else { fleet.connections() };
             let destinations = fleet.destinations().iter().map(|name| destination_key(name.as_bytes())).collect();
+            let key = FleetKey::new(&fleet.name);
+            let priority = fleet.config.priority.as_deref().map_or(Priority::Normal, Priority::of_header);
             let (regions, links) = (fleet.config.regions.count(), (0..kept).map(link).collect());
-            Links { connections, destinations, fresh: link(0), regions, links }
+            Links { connections, destinations, key, priority, fresh: link(0), regions, links }
         });
         Self {
             seed: plan.seed,
@@ -165,6 +186,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
             queue: Q::default(),
             active: timeline.nothing(),
             changes: timeline.changes().into_iter().rev().collect(),
+            service_changes: service_steps(plan),
             touched: vec![0; timeline.steps().len()],
             arrived: vec![0; plan.fleets.len()],
             timeline,
@@ -214,30 +236,34 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let on_its_way = !matches!(flight.stage, Stage::Connecting | Stage::OnLink);
         let sent_before = if on_its_way { flight.at_proxy } else { now };
         let at = (now + self.network.client_hop(&mut flight.draws)).max(sent_before);
-        self.ask(at, What::Gone, id);
+        if at == now && flight.stage != Stage::ToProxy { self.gone(id, now) } else { self.ask(at, What::Gone, id) }
     }
 
     /// When something happens next; [`Timestamp::NEVER`] where nothing does.
     pub fn next_at(&mut self) -> Timestamp {
-        self.queue.next_at().min(self.changes.last().copied().unwrap_or(Timestamp::NEVER))
+        let changes = self.changes.last().copied().into_iter().chain(self.service_changes.last().map(|step| step.at));
+        changes.fold(self.queue.next_at(), Timestamp::min)
     }
 
     /// Lets what happens at [`World::next_at`] happen: one step of it.
     pub fn advance(&mut self) -> Happened {
         if let Some(&change) = self.changes.last()
             && change <= self.queue.next_at()
+            && self.service_changes.last().is_none_or(|step| change <= step.at)
         {
             self.changes.pop();
             self.turn(change);
             return Happened::Turned;
         }
+        if let Some(step) = self.service_changes.pop_if(|step| step.at <= self.queue.next_at()) {
+            self.service.change(step.at, &step.change, &mut self.answers);
+            self.heard_of_target(step.at);
+            return Happened::Changed(step.action);
+        }
         let Some((now, Step { what, flight: id })) = self.queue.pop() else { return Happened::Stale };
         match what {
             What::Service => return self.serve(now),
-            What::CancelAtTarget => {
-                self.service.cancel(now, id.number(), &mut self.answers);
-                return self.heard_of_target();
-            }
+            What::CancelAtTarget => return self.cancel_at_target(id, now),
             _ => {}
         }
         let Some(flight) = self.flights.get(id) else { return Happened::Stale };
@@ -377,15 +403,33 @@ impl<Q: Queue<Step> + Default> World<Q> {
         flight.stage = Stage::Upstream;
         let connect = if open { Span::ZERO } else { self.network.connect_upstream(&mut flight.draws) };
         let at = now + connect + self.network.upstream_hop(&mut flight.draws);
-        self.ask(at, What::AtTarget, id);
+        if at == now {
+            self.at_target(id, now);
+        } else {
+            self.ask(at, What::AtTarget, id);
+        }
     }
 
     fn at_target(&mut self, id: FlightId, now: Timestamp) -> Happened {
-        let seed = self.seed;
-        let flight = self.flight(id);
-        let key = RequestKey::Ours { idempotency_key: flight.idempotency_key, attempt: flight.attempt }.key(seed);
-        self.service.arrive(now, Arrival { id: id.number(), key, destination: 0, of: Metadata::nothing(now) }, &mut self.answers);
-        self.heard_of_target()
+        let arrival = self.arrival(id);
+        self.service.arrive(now, arrival, &mut self.answers);
+        self.heard_of_target(now)
+    }
+
+    /// A request as the target sees it.
+    fn arrival(&mut self, id: FlightId) -> Arrival {
+        let flight = self.flights.at(id);
+        let fleet = &self.fleets[usize::from(flight.fleet)];
+        let of = Metadata {
+            idempotency_key: Some(KeyHash::new(flight.idempotency_key)),
+            enqueued: flight.enqueued,
+            client: fleet.key.client(flight.client),
+            fleet: fleet.key.fleet(),
+            attempt: flight.attempt,
+            priority: flight.priority.unwrap_or(fleet.priority),
+        };
+        let key = RequestKey::Ours { idempotency_key: flight.idempotency_key, attempt: flight.attempt }.key(self.seed);
+        Arrival { id: id.number(), key, destination: flight.destination, of }
     }
 
     fn serve(&mut self, now: Timestamp) -> Happened {
@@ -394,18 +438,21 @@ impl<Q: Queue<Step> + Default> World<Q> {
         }
         self.service_due = Timestamp::NEVER;
         self.service.advance(now, &mut self.answers);
-        self.heard_of_target()
+        self.heard_of_target(now)
     }
 
     /// Sends what the target said back, and asks for its next moment.
-    fn heard_of_target(&mut self) -> Happened {
+    fn heard_of_target(&mut self, now: Timestamp) -> Happened {
         let mut answers = std::mem::take(&mut self.answers);
         for Answer { id, at, status, hint } in answers.drain(..) {
             let id = FlightId::from_number(id);
             let Some(flight) = self.flights.get(id) else { continue };
-            flight.message = Message::Reply(Reply { status, hint: hint.map(|said| said.told(at)), contains: true });
+            flight.message = match status {
+                BROKEN => Message::Broken(AttemptOutcome::Reset),
+                status => Message::Reply(Reply { status, hint: hint.map(|said| said.told(at)), contains: true }),
+            };
             let at = at + self.network.upstream_hop(&mut flight.draws);
-            self.ask(at, What::Answered, id);
+            if at <= now { self.answered(id, now) } else { self.ask(at, What::Answered, id) }
         }
         self.answers = answers;
         let due = self.service.due().unwrap_or(Timestamp::NEVER);
@@ -419,13 +466,18 @@ impl<Q: Queue<Step> + Default> World<Q> {
     fn answered(&mut self, id: FlightId, now: Timestamp) {
         if !self.is_held(id, What::Answered) {
             let message = self.flight(id).message;
+            if matches!(message, Message::Broken(_))
+                && let Some(link) = self.link(id)
+            {
+                (link.connected, link.upstream) = (false, false);
+            }
             self.answer(id, message, now);
         }
     }
 
     fn answer(&mut self, id: FlightId, message: Message, now: Timestamp) {
-        let at = now + self.client_hop(id);
-        let flight = self.flight(id);
+        let flight = self.flights.at(id);
+        let at = now + self.network.to_client(&mut flight.draws);
         (flight.stage, flight.message) = (Stage::ToClient, message);
         self.ask(at, What::Deliver, id);
     }
@@ -467,12 +519,30 @@ impl<Q: Queue<Step> + Default> World<Q> {
     fn leave_target(&mut self, id: FlightId, now: Timestamp) {
         if matches!(self.flight(id).stage, Stage::Upstream | Stage::Silent) {
             let at = now + self.upstream_hop(id);
-            self.ask(at, What::CancelAtTarget, id);
+            if at == now {
+                self.cancel_at_target(id, now);
+            } else {
+                self.ask(at, What::CancelAtTarget, id);
+            }
         }
+    }
+
+    fn cancel_at_target(&mut self, id: FlightId, now: Timestamp) -> Happened {
+        self.service.cancel(now, id.number(), &mut self.answers);
+        self.heard_of_target(now)
     }
 
     fn gone(&mut self, id: FlightId, now: Timestamp) {
         self.leave_target(id, now);
         self.flights.end(id);
     }
+}
+
+/// The changes of the target that a plan makes; the first one last.
+fn service_steps(plan: &Plan) -> Vec<ServiceStep> {
+    let steps = plan.actions.iter().enumerate().filter_map(|(action, of)| match &of.what {
+        Deed::Service { change, .. } => Some(ServiceStep { at: of.at, action, change: (**change).clone() }),
+        _ => None,
+    });
+    steps.rev().collect()
 }

@@ -334,7 +334,7 @@ timeline:
     #[test]
     fn what_cannot_be_done_is_refused_with_a_remedy() {
         for (step, want) in [
-            ("{ at: 1s, name: x }", "needs a `fault`, or an `action`"),
+            ("{ at: 1s, name: x }", "needs a `fault`, an `action` or a `service`"),
             ("{ at: 1s, fault: { hang: {} }, action: { resume: { fleet: bots } } }", "exclude each other"),
             ("{ at: 1s, action: { resme: { fleet: bots } } }", "did you mean `resume`?"),
             ("{ at: 1s, action: { resume: { fleet: bot } } }", "did you mean `bots`?"),

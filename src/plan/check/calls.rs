@@ -77,7 +77,11 @@ fn callee(call: &RawCall, own: Option<&str>, known: &[&str], all: &Table<RawServ
             let first = known.iter().find(|known| chain[from..].contains(known));
             if from == 0 && own == first.copied() {
                 let round = [&chain[from..], &[name]].concat().join(" -> ");
-                cx.error(*place, format!("calls go round: {round}"), "a request would never be answered: take one of the calls out");
+                cx.error(
+                    *place,
+                    format!("calls go round: {round}"),
+                    "a request would never be answered: take one of the calls out",
+                );
             }
             return;
         }
@@ -86,7 +90,11 @@ fn callee(call: &RawCall, own: Option<&str>, known: &[&str], all: &Table<RawServ
     }
     let depth = chain.len() + usize::from(own.is_none());
     if own.is_none() && depth > MAX_DEPTH {
-        cx.error(*place, format!("a request passes {depth} services, each called by the one before: {MAX_DEPTH} at most"), "join some");
+        cx.error(
+            *place,
+            format!("a request passes {depth} services, each called by the one before: {MAX_DEPTH} at most"),
+            "join some",
+        );
     } else if own.is_some() && depth > MAX_DEPTH {
         let message = format!("calls are {depth} services deep from here: {MAX_DEPTH} at most");
         cx.error(*place, message, "join some");
@@ -121,11 +129,13 @@ fn policy_of(call: &RawCall, path: &[&str], raw: &RawPlan, cx: &mut Context) -> 
 
 /// Warns of a service that no request reaches.
 fn unused(raw: &RawPlan, target: &TargetConfig, cx: &mut Context) {
-    let called: Vec<&str> = services(target).filter_map(|(_, service)| Some(service.calls.as_ref()?.service.value.as_str())).collect();
+    let called: Vec<&str> =
+        services(target).filter_map(|(_, service)| Some(service.calls.as_ref()?.service.value.as_str())).collect();
     let destinations = super::workers::names(raw);
     for entry in &target.services.0 {
         if !called.contains(&entry.name.as_str()) && !destinations.contains(&entry.name.as_str()) {
-            let message = format!("no request reaches the service `{}`: nothing calls it, and no destination has its name", entry.name);
+            let message =
+                format!("no request reaches the service `{}`: nothing calls it, and no destination has its name", entry.name);
             cx.warn(entry.place, message, "let a service call it, give it the name of a destination, or remove it");
         }
     }

@@ -142,8 +142,10 @@ fn of(gate: &RawCompareGate, policy: usize) -> CompareGate {
 
 /// What a figure needs of the plan.
 fn figure(figure: Compared, place: Place, raw: &RawPlan, cx: &mut Context) {
-    if figure == Compared::Figure(Figure::WastedWork) {
-        judge::wasted_work(raw, place, cx);
+    if let Compared::Figure(figure) = figure
+        && judge::counted_by_target(figure)
+    {
+        judge::target_counts(figure, raw, place, cx);
     }
     let of_recovery = match figure {
         Compared::Recovered => true,

@@ -7,6 +7,7 @@ use crate::gate::condition::{Bound, Condition};
 use crate::gate::config::{Conditions, During, Probe, StopTrigger};
 use crate::gate::{GateConfig, RecoveryConfig, RunGate, SeedShare, SteadyState, StopConfig};
 use crate::metrics::Figure;
+use crate::plan::action::{Action, Deed};
 use crate::plan::{Fleet, RawPlan, TargetUrl, arithmetic};
 use crate::time::{Span, Timestamp};
 
@@ -107,8 +108,15 @@ fn steady_state(raw: &RawPlan, timeline: &timeline::Checked, length: Option<Span
 
 /// Refuses figures that need a whole run.
 fn only_at_the_end(figure: Figure, whose: &str, place: Place, cx: &mut Context) {
-    let late =
-        [Figure::RecoveryTime, Figure::ErrorWindow, Figure::Relapses, Figure::Unresolved, Figure::WaveScore, Figure::WastedWork];
+    let late = [
+        Figure::RecoveryTime,
+        Figure::ErrorWindow,
+        Figure::Relapses,
+        Figure::Unresolved,
+        Figure::WaveScore,
+        Figure::WastedWork,
+        Figure::Duplicates,
+    ];
     if late.contains(&figure) {
         let message = format!("`{}` is known only when the run has ended: `{whose}` cannot use it", figure.word());
         cx.error(place, message, "write it as a gate");
@@ -138,7 +146,16 @@ fn recovery(
     }
     recovery_numbers(recovery, cx);
     if timeline.steps.is_empty() && timeline.complete {
-        cx.error(*place, "there is nothing to recover from: the timeline is empty", "add a fault, or remove `recovery`");
+        let changed = timeline.actions.iter().any(|action| matches!(action.what, Deed::Service { .. }));
+        let (message, hint) = if changed {
+            (
+                "nothing can recover from it: no change of the service ends, and makes it weaker",
+                "give it a `for`, or remove `recovery`",
+            )
+        } else {
+            ("there is nothing to recover from: the timeline is empty", "add a fault, or remove `recovery`")
+        };
+        cx.error(*place, message, hint);
         return Some(recovery.clone());
     }
     let Some(step) = recovery_step(recovery, timeline, cx) else { return Some(recovery.clone()) };
@@ -173,7 +190,11 @@ fn recovery_step<'a>(recovery: &RecoveryConfig, timeline: &'a timeline::Checked,
         return timeline.complete.then(|| timeline.steps.iter().max_by_key(|step| step.to)).flatten();
     };
     let found = timeline.steps.iter().find(|step| step.name == *value);
-    if found.is_none() && timeline.complete {
+    let changes = |action: &&Action| matches!(action.what, Deed::Service { .. }) && action.name == *value;
+    if found.is_none() && timeline.actions.iter().any(|action| changes(&action)) {
+        let message = format!("`{value}` has no end, or makes the service no weaker: nothing can recover from it");
+        cx.error(*place, message, "give it a `for`, or name a step that ends");
+    } else if found.is_none() && timeline.complete {
         let known: Vec<&str> = timeline.steps.iter().map(|step| step.name.as_str()).collect();
         names::unknown("step of the timeline", value, *place, &known, cx);
     }
@@ -274,8 +295,8 @@ fn check_gate(
     if of_recovery && raw.recovery.is_none() {
         cx.error(place, format!("`{}` needs `recovery`, and the plan has none", figure.word()), "add `recovery: { within: 1m }`");
     }
-    if figure == Figure::WastedWork {
-        wasted_work(raw, place, cx);
+    if counted_by_target(figure) {
+        target_counts(figure, raw, place, cx);
     }
     if figure == Figure::WaveScore {
         wave_score(gate, place, cx);
@@ -285,7 +306,7 @@ fn check_gate(
         let known = cx.keys("fleets");
         if !known.contains(fleet) {
             names::unknown("fleet", fleet, place, &known.iter().map(String::as_str).collect::<Vec<_>>(), cx);
-        } else if of_recovery || figure == Figure::WastedWork {
+        } else if of_recovery || counted_by_target(figure) {
             cx.error(place, format!("`{}` is a figure of the whole run, not of a fleet", figure.word()), "remove `fleet`");
         }
     }
@@ -302,17 +323,27 @@ fn wave_score(gate: &GateConfig, place: Place, cx: &mut Context) {
     }
 }
 
-/// Only a target that counts its work can say how much of it was wasted.
-pub(super) fn wasted_work(raw: &RawPlan, place: Place, cx: &mut Context) {
+/// Whether only a target that counts its own work can say.
+pub(super) fn counted_by_target(figure: Figure) -> bool {
+    matches!(figure, Figure::WastedWork | Figure::Duplicates)
+}
+
+/// Such a figure needs such a target.
+pub(super) fn target_counts(figure: Figure, raw: &RawPlan, place: Place, cx: &mut Context) {
+    let word = figure.word();
     let Some(At { value: target, .. }) = &raw.target.0 else { return };
     match (&target.service, &target.model) {
         (Some(_), _) => {}
         (None, Some(_)) => {
-            let message = "`wasted_work` is not counted by a target of your own: a live run of this gate is inconclusive";
+            let message = format!("`{word}` is not counted by a target of your own: a live run of this gate is inconclusive");
             cx.warn(place, message, "simulate the plan, whose model counts it, or remove the gate");
         }
         (None, None) => {
-            cx.error(place, "`wasted_work` is counted by the built-in target only", "remove the gate, or use `target.service`");
+            cx.error(
+                place,
+                format!("`{word}` is counted by the built-in target only"),
+                "remove the gate, or use `target.service`",
+            );
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod actions;
 mod calls;
+mod changes;
 mod compare;
 mod devices;
 mod fleets;
@@ -20,6 +21,7 @@ mod workers;
 
 use super::{Plan, RawPlan};
 use crate::config::{At, Lenient, Node, Place, Problems};
+use crate::service::ServiceChange;
 use crate::time::Span;
 
 /// The longest run.
@@ -92,6 +94,13 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
         timer_grain: timer_grain?,
         time_scale,
     })
+}
+
+/// Checks a change of a service that stands by itself.
+pub(super) fn change(change: &ServiceChange, root: &Node, problems: &mut Problems) {
+    if let Some(limiters) = change.limiter.as_ref().and_then(|limiter| limiter.get()) {
+        service::limiters(limiters, &[], &mut Context { root, problems });
+    }
 }
 
 fn version(version: &Lenient<At<u32>>, cx: &mut Context) {

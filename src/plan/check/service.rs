@@ -2,9 +2,13 @@
 
 use super::target::whole_seconds;
 use super::{Context, MAX_LENGTH};
+use crate::config::{Entry, closest};
 use crate::plan::arithmetic;
 use crate::service::ServiceConfig;
-use crate::service::limiter::LimiterConfig;
+use crate::service::admission::AdmissionConfig;
+use crate::service::limiter::{LimiterConfig, LimitersConfig};
+use crate::service::queue::{Bound, QueueConfig};
+use crate::service::refusal::{Refusing, RetryAfter};
 
 /// Checks a service that stands at `path`.
 pub(super) fn check(service: &ServiceConfig, path: &[&str], cx: &mut Context) {
@@ -13,30 +17,56 @@ pub(super) fn check(service: &ServiceConfig, path: &[&str], cx: &mut Context) {
         let place = at(cx, &["service_time"]);
         cx.error(place, format!("a service time longer than {MAX_LENGTH}"), "such as `service_time: 10ms`");
     }
-    let limiters = service.limiter.iter().flat_map(|limiters| &limiters.0);
-    for (index, one) in limiters.enumerate() {
+    if let Some(all) = &service.limiter {
+        limiters(all, path, cx);
+    }
+    if let Some(config) = &service.admission {
+        admission(config, &service.queue, &[path, &["admission"]].concat(), cx);
+    }
+}
+
+/// Checks limiters that stand under `limiter` at `path`.
+pub(super) fn limiters(all: &LimitersConfig, path: &[&str], cx: &mut Context) {
+    for (index, one) in all.0.iter().enumerate() {
         let number = index.to_string();
         // One limiter stands there as it is, several in a list.
         let alone = [path, &["limiter"]].concat();
         let listed = [path, &["limiter", &number]].concat();
-        limiter(one, if cx.at(&listed) == cx.at(&[]) { &alone } else { &listed }, cx);
+        limiter(one, if cx.at(&listed) == cx.at(&alone) { &alone } else { &listed }, cx);
     }
 }
 
 fn limiter(limiter: &LimiterConfig, path: &[&str], cx: &mut Context) {
-    let at = |cx: &Context, key: &str| cx.at(&[path, &[limiter.key(), key]].concat());
-    match limiter {
-        LimiterConfig::TokenBucket(bucket) => {
-            if bucket.rate.get() <= 0.0 {
-                let place = cx.at(&[path, &[limiter.key()]].concat());
-                cx.error(place, "a token bucket without tokens refuses everything", "give it a `rate` above 0");
-            }
-            let place = at(cx, "retry_after");
-            whole_seconds(bucket.retry_after, bucket.hint, place, cx);
+    let path = [path, &[limiter.key()]].concat();
+    if let LimiterConfig::TokenBucket(bucket) = limiter
+        && bucket.rate.get() <= 0.0
+    {
+        cx.error(cx.at(&path), "a token bucket without tokens refuses everything", "give it a `rate` above 0");
+    }
+    refusing(&limiter.shared().refusing, &path, cx);
+}
+
+fn admission(config: &AdmissionConfig, queue: &QueueConfig, path: &[&str], cx: &mut Context) {
+    let place = |cx: &Context, keys: &[&str]| cx.at(&[path, keys].concat());
+    if config.shares_the_queue() && queue.bound() == Bound::Unlimited.get() {
+        let key = if config.shares.is_some() { "shares" } else { "fleets" };
+        cx.error(place(cx, &[key]), "shares of a queue that has no bound", "give the queue one, such as `queue: 1000`");
+    }
+    let known = cx.keys("fleets");
+    for Entry { name, place, .. } in &config.fleets.0 {
+        if !known.contains(name) {
+            let hint = match closest(name, known.iter().map(String::as_str)) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("one of: {}", known.join(", ")),
+            };
+            cx.error(*place, format!("no fleet is called `{name}`"), hint);
         }
-        LimiterConfig::SlidingLog(log) => {
-            let place = at(cx, "retry_after");
-            whole_seconds(log.retry_after, log.hint, place, cx);
-        }
+    }
+    refusing(&config.refusing, path, cx);
+}
+
+fn refusing(refusing: &Refusing, path: &[&str], cx: &mut Context) {
+    if let Some(RetryAfter::Constant(wait)) = refusing.retry_after {
+        whole_seconds(Some(wait), refusing.hint, cx.at(&[path, &["retry_after"]].concat()), cx);
     }
 }

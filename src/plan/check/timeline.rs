@@ -2,7 +2,7 @@
 
 use super::actions::Actions;
 use super::target::whole_seconds;
-use super::{Context, MAX_LENGTH, names, scope, workers};
+use super::{Context, MAX_LENGTH, changes, names, scope, workers};
 use crate::config::{At, Place};
 use crate::fault::{Fault, Step, destination_key};
 use crate::fleet::FleetAction;
@@ -59,18 +59,24 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], length: Option<Span>, cx: &mut
             let fleets = scope::fleets(step, &known, all, cx);
             let regions = scope::regions(step, &known, fleets.as_deref(), all, cx);
             let destinations = bound_for(step, of, &bound, cx);
-            checked.steps.push(Step { name, from, to, fault: of.clone(), fleets, regions, destinations, place: *place });
+            checked.steps.push(Step { name, from, to, fault: Some(of.clone()), fleets, regions, destinations, place: *place });
         } else if let Some(action) = &step.action {
             let deed = Actions { raw, fleets: all, known: &known, index }.check(step, action, cx);
             let Some(what) = deed else { continue };
             let ends = step.r#for.as_ref().and_then(|_| end_of(&what));
             checked.actions.push(Action { name: name.clone(), at: from, what, place: *place });
             checked.actions.extend(ends.map(|what| Action { name: name + "-end", at: to, what, place: *place }));
+        } else if let Some(At { value: change, .. }) = &step.service {
+            let times = changes::Times { from, to, end: length.map_or(Timestamp::NEVER, |length| Timestamp(length.0)) };
+            let (witness, actions) = changes::Changes { raw, index: &index }.check(step, change, name, times, *place, cx);
+            checked.steps.extend(witness);
+            checked.actions.extend(actions);
         }
         sound += 1;
     }
-    // Those at one moment stay in the order of the plan.
-    checked.actions.sort_by_key(|action| action.at);
+    changes::conflicts(&checked.actions, cx);
+    // Those at one moment stay in the order of the plan; but what ends a change of the service comes before what begins another.
+    checked.actions.sort_by_key(|action| (action.at, !matches!(action.what, Deed::Service { ends: true, .. })));
     Checked { complete: sound == list.len(), ..checked }
 }
 
@@ -88,7 +94,8 @@ fn end_of(what: &Deed) -> Option<Deed> {
 fn name(raw: &RawStep, given: &[&str], before: &Checked, cx: &mut Context) -> String {
     let Some(At { value, place }) = &raw.name else {
         let key = raw.fault.as_ref().map(|fault| fault.value.key());
-        let key = key.or(raw.action.as_ref().map(|action| action.value.key())).unwrap_or("step");
+        let key = key.or(raw.action.as_ref().map(|action| action.value.key()));
+        let key = key.or(raw.service.as_ref().map(|_| "service")).unwrap_or("step");
         let free = |name: &String| !before.takes(name) && !given.contains(&name.as_str());
         return (1..).map(|n| if n == 1 { key.to_string() } else { format!("{key}-{n}") }).find(free).unwrap_or_default();
     };

@@ -61,7 +61,8 @@ pub fn spelled_out(effective: &str) -> Vec<(String, Node)> {
         entries(step.get("action")).into_iter().map(named)
     });
     let target = root.get("target");
-    let front = ["service", "model"].map(|key| target.and_then(|target| target.get(key)).map(|node| (key.to_string(), node.clone())));
+    let front =
+        ["service", "model"].map(|key| target.and_then(|target| target.get(key)).map(|node| (key.to_string(), node.clone())));
     let services = front.into_iter().flatten().chain(entries(target.and_then(|target| target.get("services"))));
     let called = services.filter_map(|(name, service)| Some((format!("target.{name}"), service.get("calls")?.clone())));
     let mut found = entries(root.get("policies"));

@@ -282,16 +282,26 @@ fn generator(record: &RunRecord) -> Generator {
 }
 
 fn service(counts: &ServiceCounts) -> ServiceResult {
-    let all = counts.useful_seconds + counts.wasted_seconds;
     ServiceResult {
         arrived: counts.arrived,
         served: counts.served,
         limited: counts.limited,
         queue_full: counts.queue_full,
+        memory_full: counts.memory_full,
+        not_admitted: counts.not_admitted,
+        shed: counts.shed,
+        expired: counts.expired,
+        dropped_by_codel: counts.dropped_by_codel,
+        backlog_rejected: counts.backlog_rejected,
+        superseded: counts.superseded,
+        lost: counts.lost,
+        duplicates_executed: counts.duplicates_executed,
+        duplicates_suppressed: counts.duplicates_suppressed,
         cancelled: counts.cancelled,
         useful_seconds: coarse(counts.useful_seconds).unwrap_or(0.0),
         wasted_seconds: coarse(counts.wasted_seconds).unwrap_or(0.0),
-        wasted_work: (all > 0.0).then(|| counts.wasted_seconds / all).and_then(fine),
+        refusing_seconds: coarse(counts.refusing_seconds).unwrap_or(0.0),
+        wasted_work: counts.wasted_share().and_then(fine),
     }
 }
 

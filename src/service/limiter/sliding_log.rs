@@ -4,14 +4,15 @@
 //! that is the same as: there are fewer than `limit` in all, or the `limit`-th last has left the window. Hence
 //! only the last `limit` times are kept, also where rejected requests are logged, however many come.
 
-use crate::policy::hint::{HintForm, Said};
+use super::shared::{Per, Shared};
 use crate::record;
-use crate::service::refusal::Refusal;
 use crate::time::{Span, Timestamp};
 use std::collections::VecDeque;
 
 /// The largest `limit`: it bounds the log's memory, to 8 MB.
 pub const MAX_LIMIT: u32 = 1_000_000;
+/// The largest where each client or fleet has a log of its own: it bounds them all, to 800 MB.
+pub const MAX_LIMIT_EACH: u32 = 1_000;
 
 record! {
     /// A sliding log: at most so many requests within any window.
@@ -19,24 +20,20 @@ record! {
         /// How many requests.
         limit: u32,
         /// The window.
-        window: Span = Span::from_secs(1),
-        /// Whether rejected requests count too: then a storm keeps itself locked out.
-        count_rejected: bool = false,
-        /// The status of a rejection.
-        reject: u16 = 429,
-        /// How long a rejection asks its client to wait.
-        retry_after: Option<Span>,
-        /// In which form it says so; `Retry-After` in seconds where nothing is said.
-        hint: Option<HintForm>,
+        window: Span = Span::from_secs(1);
+        with
+        /// What all limiters share.
+        shared: Shared,
     } => |s: &SlidingLog| {
-        if !(1..=MAX_LIMIT).contains(&s.limit) {
-            return Err(format!("`limit` must lie between 1 and {MAX_LIMIT}; above that use a `token_bucket`"));
+        let most = if s.shared.per == Per::Global { MAX_LIMIT } else { MAX_LIMIT_EACH };
+        if !(1..=most).contains(&s.limit) {
+            let whose = if s.shared.per == Per::Global { "" } else { " in a log for each" };
+            return Err(format!("`limit` must lie between 1 and {most}{whose}; above that use a `token_bucket`"));
         }
         if s.window.is_zero() {
             return Err("`window` must be above zero: write `1s`".to_string());
         }
-        Said::check(s.retry_after, s.hint)?;
-        crate::fault::status::check_status(s.reject)
+        Ok(())
     }
 }
 
@@ -46,7 +43,6 @@ pub struct Log {
     limit: usize,
     window: Span,
     count_rejected: bool,
-    refusal: Refusal,
     /// The last `limit` logged times, oldest first.
     last: VecDeque<Timestamp>,
 }
@@ -57,17 +53,13 @@ impl Log {
         Self {
             limit: config.limit as usize,
             window: config.window,
-            count_rejected: config.count_rejected,
-            refusal: Refusal { status: config.reject, hint: Said::new(config.retry_after, config.hint) },
+            count_rejected: config.shared.count_rejected,
             last: VecDeque::new(),
         }
     }
 
-    /// Logs a request at this moment.
-    ///
-    /// # Errors
-    /// The refusal, where the window is full.
-    pub fn admit(&mut self, now: Timestamp) -> Result<(), Refusal> {
+    /// Logs a request at this moment; whether there was room in the window.
+    pub fn admit(&mut self, now: Timestamp) -> bool {
         let room = self.last.len() < self.limit;
         let passes = room || self.last.front().is_none_or(|oldest| *oldest + self.window <= now);
         if passes || self.count_rejected {
@@ -76,7 +68,12 @@ impl Log {
             }
             self.last.push_back(now);
         }
-        if passes { Ok(()) } else { Err(self.refusal) }
+        passes
+    }
+
+    /// Whether it behaves as one that has seen nothing.
+    pub fn is_new(&self, now: Timestamp) -> bool {
+        self.last.back().is_none_or(|newest| *newest + self.window <= now)
     }
 }
 
@@ -86,14 +83,14 @@ mod tests {
     use crate::rng::{Key, Purpose};
 
     fn config(limit: u32, window: Span, count_rejected: bool) -> SlidingLog {
-        SlidingLog { limit, window, count_rejected, reject: 429, retry_after: None, hint: None }
+        SlidingLog { limit, window, shared: Shared { count_rejected, ..Shared::plain() } }
     }
 
     /// How many pass in each second of evenly spaced requests.
     fn passed_by_second(log: &mut Log, per_second: u64, seconds: u64) -> Vec<usize> {
         let second = |s: u64| {
             let at = |i| Timestamp::ZERO + Span::from_micros((s * per_second + i) * 1_000_000 / per_second);
-            (0..per_second).filter(|i| log.admit(at(*i)).is_ok()).count()
+            (0..per_second).filter(|i| log.admit(at(*i))).count()
         };
         (0..seconds).map(second).collect()
     }
@@ -108,7 +105,7 @@ mod tests {
         fn passes(&mut self, now: Timestamp) -> bool {
             let within = |t: &&Timestamp| **t + self.config.window > now;
             let passes = self.logged.iter().rev().take_while(within).count() < self.config.limit as usize;
-            if passes || self.config.count_rejected {
+            if passes || self.config.shared.count_rejected {
                 self.logged.push(now);
             }
             passes
@@ -120,11 +117,14 @@ mod tests {
         for round in 0..200u64 {
             let mut stream = Key { seed: 3, operation: round, ..Key::default() }.stream(Purpose::Arrival);
             let config = config(1 + (round % 9) as u32, Span(1 + round % 13), round % 2 == 0);
+            let window = config.window;
             let (mut log, mut naive) = (Log::new(&config), Naive { config, logged: Vec::new() });
             let mut now = Timestamp::ZERO;
             for step in 0..400 {
                 now += Span(stream.bits() % 4);
-                assert_eq!(log.admit(now).is_ok(), naive.passes(now), "round {round}, step {step}");
+                let is_empty = naive.logged.iter().all(|t| *t + window <= now);
+                assert_eq!(log.is_new(now), is_empty, "round {round}, step {step}");
+                assert_eq!(log.admit(now), naive.passes(now), "round {round}, step {step}");
                 assert!(log.last.len() <= log.limit);
             }
         }
@@ -145,7 +145,7 @@ mod tests {
         let mut log = Log::new(&config(1, Span(10), false));
         let table = [(0, true), (9, false), (10, true), (19, false), (25, true)];
         for (at, passes) in table {
-            assert_eq!(log.admit(Timestamp(at)).is_ok(), passes, "at {at}");
+            assert_eq!(log.admit(Timestamp(at)), passes, "at {at}");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! A token bucket, kept as one moment: when the bucket was, or will be, empty. Whole nanoseconds, so that evenly
-//! spaced requests at exactly the rate are never refused by rounding.
+//! spaced requests at exactly the rate are never refused by rounding. Rejected requests that count take a token too, and
+//! drive the bucket into debt, down to one burst.
 
-use crate::policy::hint::{HintForm, Said};
+use super::shared::Shared;
 use crate::record;
-use crate::service::refusal::Refusal;
-use crate::time::{Rate, Span, Timestamp};
+use crate::time::{Rate, Timestamp};
 
 record! {
     /// A token bucket.
@@ -12,21 +12,15 @@ record! {
         /// Tokens per second.
         rate: Rate,
         /// How many tokens it holds.
-        burst: u32 = 1,
-        /// Whether rejected requests take a token too (and drive the bucket into debt, down to one burst).
-        count_rejected: bool = false,
-        /// The status of a rejection.
-        reject: u16 = 429,
-        /// How long a rejection asks its client to wait.
-        retry_after: Option<Span>,
-        /// In which form it says so; `Retry-After` in seconds where nothing is said.
-        hint: Option<HintForm>,
+        burst: u32 = 1;
+        with
+        /// What all limiters share.
+        shared: Shared,
     } => |t: &TokenBucket| {
         if t.burst == 0 {
             return Err("`burst` must be 1 or more: a bucket that holds nothing lets nothing through".to_string());
         }
-        Said::check(t.retry_after, t.hint)?;
-        crate::fault::status::check_status(t.reject)
+        Ok(())
     }
 }
 
@@ -40,7 +34,6 @@ pub struct Bucket {
     /// When the bucket was empty, had nothing overflowed since; ahead of now while it is in debt.
     empty_at: i128,
     count_rejected: bool,
-    refusal: Refusal,
 }
 
 impl Bucket {
@@ -48,40 +41,42 @@ impl Bucket {
     pub fn new(config: &TokenBucket) -> Self {
         let token = i128::from(config.rate.interval().0);
         let full = token * i128::from(config.burst);
-        let refusal = Refusal { status: config.reject, hint: Said::new(config.retry_after, config.hint) };
-        Self { token, full, empty_at: -full, count_rejected: config.count_rejected, refusal }
+        Self { token, full, empty_at: -full, count_rejected: config.shared.count_rejected }
     }
 
-    /// Takes a token for a request at this moment.
-    ///
-    /// # Errors
-    /// The refusal, where there is none.
-    pub fn admit(&mut self, now: Timestamp) -> Result<(), Refusal> {
+    /// Takes a token for a request at this moment; whether there was one.
+    pub fn admit(&mut self, now: Timestamp) -> bool {
         let now = i128::from(now.0);
         self.empty_at = self.empty_at.max(now - self.full);
         if now - self.empty_at >= self.token {
             self.empty_at += self.token;
-            return Ok(());
+            return true;
         }
         if self.count_rejected {
             self.empty_at = (self.empty_at + self.token).min(now + self.full);
         }
-        Err(self.refusal)
+        false
+    }
+
+    /// Whether it behaves as one that has seen nothing: it is full.
+    pub fn is_new(&self, now: Timestamp) -> bool {
+        i128::from(now.0) - self.empty_at >= self.full
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::Span;
 
     fn bucket(rate: &str, burst: u32, count_rejected: bool) -> Bucket {
         let rate = Rate::parse(rate).unwrap();
-        Bucket::new(&TokenBucket { rate, burst, count_rejected, reject: 429, retry_after: None, hint: None })
+        Bucket::new(&TokenBucket { rate, burst, shared: Shared { count_rejected, ..Shared::plain() } })
     }
 
     /// How many of `n` requests pass, the first at `from` and one every `every` microseconds.
     fn passed(bucket: &mut Bucket, from: u64, every: u64, n: u64) -> usize {
-        (0..n).filter(|i| bucket.admit(Timestamp::ZERO + Span::from_micros(from + i * every)).is_ok()).count()
+        (0..n).filter(|i| bucket.admit(Timestamp::ZERO + Span::from_micros(from + i * every))).count()
     }
 
     #[test]
@@ -96,7 +91,9 @@ mod tests {
     fn a_burst_fills_again_in_quiet_and_no_further() {
         let mut bucket = bucket("10/s", 5, false);
         assert_eq!(passed(&mut bucket, 0, 0, 20), 5);
+        assert!(!bucket.is_new(Timestamp::ZERO));
         assert_eq!(passed(&mut bucket, 300_000, 0, 20), 3, "three tokens in 300 ms");
+        assert_eq!([799, 800].map(|millis| bucket.is_new(Timestamp::ZERO + Span::from_millis(millis))), [false, true]);
         assert_eq!(passed(&mut bucket, 3_600_000_000, 0, 20), 5, "an hour fills it once");
     }
 

@@ -1,5 +1,8 @@
 //! What a plan says of a queue.
 
+use super::codel::Codel;
+use super::expiry::Expiry;
+use super::shed::{self, ShedBy};
 use crate::config::{Node, Problems, Read, Shape, TimeScale, Value, read_text};
 use crate::keyword;
 use crate::record;
@@ -8,6 +11,8 @@ use crate::time::Span;
 
 /// The most requests that wait, whatever the plan says: it bounds the memory, to about 1 GB.
 pub const MAX_QUEUED: u32 = 10_000_000;
+/// How long an `adaptive_lifo` queue is not empty before the last comes first, where nothing is said.
+const ADAPTIVE_AFTER: Span = Span::from_millis(100);
 
 keyword! {
     /// Who is served next.
@@ -16,6 +21,13 @@ keyword! {
         fifo => Fifo,
         /// Whoever came last.
         lifo => Lifo,
+        /// Whoever came first, until the queue has not been empty for `adaptive_after`; from then on whoever came last, until it is empty
+        /// (Maurer, Fail at Scale, ACM Queue 13(8), 2015).
+        adaptive_lifo => AdaptiveLifo,
+        /// Whoever has the highest priority; of those, whoever came first.
+        priority => Priority,
+        /// First attempts before retries; of either, whoever came first.
+        fresh_first => FreshFirst,
     }
 }
 
@@ -62,11 +74,29 @@ record! {
         bound: Bound = Bound::Limited(1000),
         /// Who is served next.
         order: Order = Order::Fifo,
+        /// For `adaptive_lifo`: how long the queue must not have been empty.
+        adaptive_after: Span = ADAPTIVE_AFTER,
         /// Whoever has waited for so long is served no more.
-        expire_after: Option<Span>;
+        expire_after: Option<Expiry>,
+        /// Drops whoever is taken out while the waits stay above a target.
+        codel: Option<Codel>,
+        /// Who is thrown out of a full queue, the newcomer included: by these words, one after the other. The newcomer where nothing is said.
+        shed: Option<Vec<ShedBy>>;
         with
-        /// What is told to whom a full queue refuses.
+        /// What is told to whom the queue does not serve.
         refusing: Refusing,
+    } => QueueSettings::check
+}
+
+impl QueueSettings {
+    fn check(&self) -> Result<(), String> {
+        if self.adaptive_after != ADAPTIVE_AFTER && self.order != Order::AdaptiveLifo {
+            return Err("`adaptive_after` is for `order: adaptive_lifo`: leave it out, or change the order".to_string());
+        }
+        if self.shed.is_some() && self.bound == Bound::Limited(0) {
+            return Err("`shed` needs somebody who waits: raise `bound`, or leave it out".to_string());
+        }
+        self.shed.as_deref().map_or(Ok(()), shed::check)
     }
 }
 
@@ -82,7 +112,15 @@ impl QueueConfig {
 
     /// First in, first out, with a bound.
     pub const fn of(bound: Bound) -> Self {
-        Self(QueueSettings { bound, order: Order::Fifo, expire_after: None, refusing: Refusing::plain() })
+        Self(QueueSettings {
+            bound,
+            order: Order::Fifo,
+            adaptive_after: ADAPTIVE_AFTER,
+            expire_after: None,
+            codel: None,
+            shed: None,
+            refusing: Refusing::plain(),
+        })
     }
 }
 

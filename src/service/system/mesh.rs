@@ -154,14 +154,16 @@ impl Mesh {
         self.now = until;
     }
 
-    /// Changes the service of a name; false where none is called so.
-    pub fn change(&mut self, now: Timestamp, to: u64, change: &ServiceChange, out: &mut Vec<Answer>) -> bool {
+    pub fn change(&mut self, now: Timestamp, change: &ServiceChange, out: &mut Vec<Answer>) {
         self.advance(now, out);
-        let place = if to == 0 { Some(0) } else { self.place_of(to) };
+        let place = change.of.as_ref().map_or(Some(0), |name| self.place_of(name_hash(name.as_bytes())));
         if let Some(place) = place {
             self.tell(place, out, |service, answers, now| service.change(now, change, answers));
         }
-        place.is_some()
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.place_of(name_hash(name.as_bytes())).is_some()
     }
 
     pub fn counts(&self) -> Counts {
@@ -214,7 +216,7 @@ impl Mesh {
         let mut heard = std::mem::take(&mut self.heard);
         let service = &mut self.nodes[place].service;
         what(service, &mut heard.answers, self.now);
-        service.gave_up(&mut heard.gone);
+        service.take_given_up(&mut heard.gone);
         service.take_calls(&mut heard.calling);
         self.nodes[place].due = service.due().unwrap_or(Timestamp::NEVER);
         heard.gone.drain(..).for_each(|job| self.abandon(For { service: place, job }));
@@ -354,7 +356,8 @@ impl Node {
     fn new(name: &str, member: &Member) -> Self {
         let hash = name_hash(name.as_bytes());
         let caller = member.calls.as_ref().map(|calls| Caller::new(calls, hash, 1));
-        let service = if caller.is_some() { Service::calling(&member.service) } else { Service::new(&member.service) };
+        let service = Service::new(&member.service);
+        let service = if caller.is_some() { service.that_calls() } else { service };
         Self { name: name.to_string(), hash, service, due: Timestamp::NEVER, caller, fails: member.fails.clone() }
     }
 }

@@ -7,10 +7,11 @@ use crate::policy::budget::{BucketConfig, BudgetConfig, ConcurrentConfig, Kind, 
 use crate::policy::hint::Honor;
 use crate::policy::{Attempts, Backoff, Policy, RetryAfter};
 use crate::rng::{Key, Purpose};
+use crate::service::change::RestartChange;
 use crate::service::config::Servers;
 use crate::service::key::name_hash;
 use crate::service::time::ExponentialTime;
-use crate::service::{Answer, Arrival, Counts, Metadata, ServiceConfig, ServiceTime};
+use crate::service::{Answer, Arrival, BROKEN, Counts, Metadata, ServiceChange, ServiceConfig, ServiceTime};
 use crate::time::{Share, Span, Timestamp};
 
 const MS: fn(u64) -> Span = Span::from_millis;
@@ -197,8 +198,11 @@ fn an_abandoned_call_gives_its_budget_back() {
 
 #[test]
 fn hints_are_honoured_between_services() {
+    use crate::service::limiter::shared::Shared;
     use crate::service::limiter::{LimiterConfig, LimitersConfig, SlidingLog};
-    let log = SlidingLog { limit: 1, window: MS(500), count_rejected: false, reject: 429, retry_after: Some(MS(2_000)), hint: None };
+    use crate::service::refusal::{self, Refusing};
+    let refusing = Refusing { retry_after: Some(refusal::RetryAfter::Constant(MS(2_000))), ..Refusing::plain() };
+    let log = SlidingLog { limit: 1, window: MS(500), shared: Shared { refusing, ..Shared::plain() } };
     let db = ServiceConfig { limiter: Some(LimitersConfig(vec![LimiterConfig::SlidingLog(log)])), ..service(1, 1) };
     // 1 of its own, 1 there, 1 back, the wait, and 2 or 3 again.
     for (retry_after, answer) in [(RetryAfter::ignore(), (2, 206, 503)), (RetryAfter::Honor(Honor::plain()), (2, 2_206, 200))] {
@@ -218,6 +222,32 @@ fn unlimited_attempts_without_a_backoff_do_not_stop_the_time() {
     system.arrive(at(0), request(1, ""), &mut out);
     (1..=1_000).for_each(|_| system.advance(system.due().unwrap(), &mut out));
     assert!(system.due().unwrap() > Timestamp::ZERO + Span(900), "{:?}", system.due());
+}
+
+#[test]
+fn a_change_is_of_the_service_that_it_names_and_a_restart_breaks_calls() {
+    let restart = |of: &str| ServiceChange {
+        of: (!of.is_empty()).then(|| of.to_string()),
+        restart: Some(RestartChange { down_for: MS(5), keeps_queue: false }),
+        ..ServiceChange::nothing()
+    };
+    // 10 of its own, 1 there; restarted at 20, heard at 21, and what comes at 27 is served for 50.
+    let retried = (vec![(1, 78, 200)], 2, 1, 0);
+    let lost = (vec![(1, 20, BROKEN)], 1, 0, 1);
+    let untouched = (vec![(1, 62, 200)], 1, 1, 0);
+    for (of, (wanted, attempts, succeeded, abandoned)) in [("db", retried), ("", lost), ("nobody", untouched)] {
+        let policy = Policy { backoff: Backoff::Fixed(Fixed::new(MS(5))), ..policy(2) };
+        let config = pair(service(1, 10), policy, Member::of(service(1, 50)));
+        let (mut system, mut out) = (System::new(&config), Vec::new());
+        assert!(system.has("db") && !system.has("nobody"));
+        system.arrive(at(0), request(1, ""), &mut out);
+        system.advance(at(19), &mut out);
+        system.change(at(20), &restart(of), &mut out);
+        system.advance(at(1_000), &mut out);
+        assert_eq!(out.iter().map(|a| (a.id, a.at.as_millis(), a.status)).collect::<Vec<_>>(), wanted, "{of}");
+        let calls = edge(&system);
+        assert_eq!((calls.attempts, calls.succeeded, calls.abandoned), (attempts, succeeded, abandoned), "{of}");
+    }
 }
 
 /// Poisson arrivals on two services that call a third, which is slow, bounded and fails some; some clients go. Told the time at every due

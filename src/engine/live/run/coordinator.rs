@@ -14,8 +14,8 @@ use crate::engine::live::transport::{Requests, WireCounts};
 use crate::engine::shared::{Acts, Faults, WINDOW, blank, limits_reached, look_for_waves};
 use crate::fault::{Phase, Timeline};
 use crate::gate::stop::Stops;
-use crate::metrics::{Acted, ActionOutcome, ActionRecord, RunEvent, RunRecord, Series, StopReason, Totals};
-use crate::plan::Plan;
+use crate::metrics::{Acted, ActionOutcome, ActionRecord, RunEvent, RunRecord, Series, ServiceCounts, StopReason, Totals};
+use crate::plan::{Deed, Plan};
 use crate::time::{Span, Timestamp};
 use std::future::Future;
 use std::sync::Arc;
@@ -35,6 +35,8 @@ const OVERDUE: Span = Span::from_secs(5);
 const LATE: Span = Span::from_millis(500);
 /// So many attempts say something about the target.
 const FEW: u64 = 10;
+/// How long the built-in target may take to confirm a change: it makes one within milliseconds.
+const CONFIRM: Span = Span::from_millis(500);
 /// How often the target's process is looked at.
 const PULSE: Span = Span::from_millis(200);
 
@@ -77,6 +79,8 @@ pub struct Coordinator {
     ended: Option<u64>,
     /// Shards that ended without their record.
     lost: usize,
+    /// The changes that the built-in target was told to make and has not confirmed: by the plan's action, and since when.
+    unconfirmed: Vec<(usize, Timestamp)>,
 }
 
 impl Coordinator {
@@ -86,6 +90,7 @@ impl Coordinator {
         let mut moments: Vec<Timestamp> = parts.timeline.changes();
         moments.extend(parts.phases.iter().map(|phase| phase.from));
         moments.extend(parts.outside.iter().flat_map(Outside::moments));
+        moments.extend(service_changes(&parts.plan).map(|(_, at)| at));
         moments.sort_unstable_by(|a, b| b.cmp(a));
         moments.dedup();
         Ok(Self {
@@ -100,6 +105,7 @@ impl Coordinator {
             ceiling_holds: 0,
             ended: Some(0),
             lost: 0,
+            unconfirmed: Vec::new(),
             parts,
         })
     }
@@ -150,13 +156,15 @@ impl Coordinator {
                 message = messages.recv() => self.hear(message),
                 answer = checks.next() => self.weigh(&answer),
                 answer = answer_of(outside.as_mut()) => self.acted(answer),
+                action = change_of(target.as_mut()) => self.changed(action),
                 _ = pulse.tick() => target.as_mut().and_then(TargetProcess::died).map(StopReason::Internal),
             };
             if stop.is_some() {
                 return stop;
             }
-            // A process that was stopped meanwhile was late itself: the shards get their time again.
             let now = self.parts.clock.now();
+            self.give_up(|since| now.since(since) > CONFIRM);
+            // A process that was stopped meanwhile was late itself: the shards get their time again.
             if now.since(before) > LATE {
                 overdue = overdue.max(now + OVERDUE);
             }
@@ -175,11 +183,54 @@ impl Coordinator {
         if let Some(phase) = phase {
             self.tell(&RunEvent::PhaseStarted { phase });
         }
+        self.change_target(moment);
         // Faults first: what is begun outside may take the machine's time.
         if let Some(outside) = &mut self.parts.outside {
             outside.begin(moment);
         }
         None
+    }
+
+    /// Has the built-in target make the changes of a moment.
+    fn change_target(&mut self, moment: Timestamp) {
+        let Some(target) = &self.parts.target else { return };
+        let now = self.parts.clock.now();
+        for (action, _) in service_changes(&self.parts.plan).filter(|(_, at)| *at == moment) {
+            target.change(action);
+            self.unconfirmed.push((action, now));
+        }
+    }
+
+    /// The built-in target has made a change.
+    fn changed(&mut self, action: usize) -> Option<StopReason> {
+        if let Some(place) = self.unconfirmed.iter().position(|(waiting, _)| *waiting == action) {
+            self.unconfirmed.remove(place);
+            let (_, event) = self.acts.service_changed(&self.parts.plan, action, self.parts.clock.now());
+            self.tell(&event);
+        }
+        None
+    }
+
+    /// Says of changes that the target has not confirmed for long that they failed.
+    fn give_up(&mut self, is_long: impl Fn(Timestamp) -> bool) {
+        for (action, at) in self.unconfirmed.extract_if(.., |(_, since)| is_long(*since)).collect::<Vec<_>>() {
+            let detail = format!("the built-in target did not confirm within {CONFIRM} that it had made the change");
+            let record = ActionRecord { at, outcome: ActionOutcome::Failed, detail, ..blank(&self.parts.plan, action) };
+            let (_, event) = self.acts.book(action, record);
+            self.tell(&event);
+        }
+    }
+
+    /// Waits, for a bounded time, for the changes that were made last, and ends the target.
+    async fn end_target(&mut self) -> Option<ServiceCounts> {
+        let mut target = self.parts.target.take()?;
+        while !self.unconfirmed.is_empty()
+            && let Some(action) = within(CONFIRM, target.changed()).await
+        {
+            let _ = self.changed(action);
+        }
+        self.give_up(|_| true);
+        within(PATIENCE, target.stop()).await.flatten()
     }
 
     /// A command or a webhook has answered.
@@ -294,10 +345,7 @@ impl Coordinator {
         let cleanup_confirmed = cleared && self.parts.proxy.settled(PATIENCE.to_std()).await;
         let internal = self.stop_load(ended).await;
         let undone = self.undo(undoing).await;
-        let service = match self.parts.target.take() {
-            Some(target) => within(PATIENCE, target.stop()).await.flatten(),
-            None => None,
-        };
+        let service = self.end_target().await;
         let proxy = self.parts.proxy.clone();
         let faults = self.faults.records(&self.parts.timeline, |step| proxy.touched(step));
         let shards = std::mem::take(&mut self.parts.shards);
@@ -362,6 +410,20 @@ impl Coordinator {
 
     fn tell(&mut self, event: &RunEvent) {
         self.parts.hearing.event(self.parts.clock.now(), event);
+    }
+}
+
+/// The changes of the service that a plan makes: by its action, and when.
+fn service_changes(plan: &Plan) -> impl Iterator<Item = (usize, Timestamp)> {
+    let changes = plan.actions.iter().enumerate().filter(|(_, action)| matches!(action.what, Deed::Service { .. }));
+    changes.map(|(index, action)| (index, action.at))
+}
+
+/// The next change that the built-in target has made; never, where there is none.
+async fn change_of(target: Option<&mut TargetProcess>) -> usize {
+    match target {
+        Some(target) => target.changed().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -156,8 +156,8 @@ fn faults_come_and_go_at_their_time_and_are_booked() {
         place: Default::default(),
     };
     plan.timeline = vec![
-        step("refuse", 500, 1000, Fault::Refuse(Refuse {})),
-        step("hole", 1500, 9000, Fault::Blackhole(Blackhole { ..blackhole() })),
+        step("refuse", 500, 1000, Some(Fault::Refuse(Refuse {}))),
+        step("hole", 1500, 9000, Some(Fault::Blackhole(Blackhole { ..blackhole() }))),
     ];
     let (record, events, _) = carry_out(plan, 2);
     check_books(&record);
@@ -181,7 +181,7 @@ fn blackhole() -> Blackhole {
     let env = |_: &str| None;
     let plan = load(&Source { file: "x.yaml", text, overrides: &[], env: &env }).unwrap_or_else(|e| panic!("{e}")).plan;
     match &plan.timeline[0].fault {
-        Fault::Blackhole(hole) => hole.clone(),
+        Some(Fault::Blackhole(hole)) => hole.clone(),
         other => panic!("{other:?}"),
     }
 }

@@ -404,3 +404,22 @@ length: 2500ms"
         "success timeout cancelled retry refused dropped acted",
     );
 }
+
+#[test]
+fn what_the_timeline_does_to_the_service() {
+    check(
+        &format!(
+            "{SERVICE}
+policies: {{ p: {{ attempts: 3, timeout: 200ms, backoff: {{ fixed: {{ delay: 50ms, jitter: equal }} }}, retry_on: [timeout, 429, 5xx] }} }}
+fleets: {{ f: {{ clients: 20, policy: p, load: {{ poisson: {{ rate: 90/s }} }} }} }}
+timeline:
+  - {{ at: 500ms, for: 500ms, name: slow, service: {{ capacity: 30%, over: 100ms }} }}
+  - {{ at: 1s, for: 500ms, name: limited, service: {{ limiter: {{ token_bucket: {{ rate: 20/s }} }} }} }}
+  - {{ at: 1600ms, name: restart, service: {{ restart: {{ down_for: 100ms }} }} }}
+  - {{ at: 1800ms, for: 200ms, name: out, fault: {{ blackhole: {{ share: 50% }} }} }}
+  - {{ at: 2s, name: gone, service: {{ reject_backlog: {{}}, cache: cold }} }}
+length: 2500ms"
+        ),
+        "success timeout 429 retry",
+    );
+}

@@ -3,7 +3,7 @@
 use crate::engine::live::clock::Clock;
 use crate::engine::live::timer::Timer;
 use crate::rng::Key;
-use crate::service::{Answer, Arrival, Counts, Metadata, System, SystemConfig};
+use crate::service::{Answer, Arrival, Counts, Metadata, ServiceChange, System, SystemConfig};
 use crate::time::Timestamp;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -41,14 +41,16 @@ impl Desk {
     }
 
     /// Brings a request to the machine. The future gives the answer; dropped before that, the client has gone.
-    pub fn request(self: &Rc<Self>, key: Key) -> Waiter {
+    /// Where the machine gives none, it gives none until then.
+    pub fn request(self: &Rc<Self>, key: Key, destination: u64, of: Metadata) -> Waiter {
         let (sender, answer) = oneshot::channel();
         let mut id = 0;
         self.tell(|state, now| {
             id = state.next_id;
             state.next_id += 1;
             state.waiting.insert(id, sender);
-            state.service.arrive(now, Arrival { id, key, destination: 0, of: Metadata::nothing(now) }, &mut state.out);
+            let of = Metadata { enqueued: of.enqueued.min(now), ..of };
+            state.service.arrive(now, Arrival { id, key, destination, of }, &mut state.out);
         });
         Waiter { desk: self.clone(), id, answer, answered: false }
     }
@@ -72,9 +74,24 @@ impl Desk {
         }
     }
 
+    /// Changes the machine while it runs.
+    pub fn change(&self, change: &ServiceChange) {
+        self.tell(|state, now| state.service.change(now, change, &mut state.out));
+    }
+
+    /// The machine's time.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// Milliseconds since 1970 UTC, for hints that name a moment.
     pub fn wall_millis(&self) -> i64 {
         self.clock.wall_millis()
+    }
+
+    /// Whether a service beside the front one has that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.state.borrow().service.has(name)
     }
 
     /// What the machine did so far.

@@ -5,15 +5,17 @@
 //! and back) and [`TargetProcess`] (start, watch and end the child). Leaves to others: `stormwake target --child`
 //! itself (`cli`).
 
+mod control;
 mod desk;
 mod error;
 mod io;
 mod name;
+mod page;
 mod process;
 mod server;
 mod wire;
 
 pub use error::TargetError;
 pub use process::TargetProcess;
-pub use server::{Server, StatsReader, raise_file_limit};
-pub use wire::{PLAN_END, Ready, Stats};
+pub use server::{Handle, Server, raise_file_limit};
+pub use wire::{Change, Changed, PLAN_END, Ready, Stats};

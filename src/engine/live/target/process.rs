@@ -4,15 +4,16 @@
 //! kept whether or not the runtime that started it still turns.
 
 use super::error::TargetError;
-use super::wire::{PLAN_END, Ready, Stats};
+use super::wire::{Change, Changed, PLAN_END, Ready, Stats};
 use crate::metrics::record::ServiceCounts;
 use crate::time::Span;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// How long a child may take to be ready: it has a plan to read and a port to open.
 const READY: Span = Span::from_secs(10);
@@ -28,8 +29,8 @@ const MAX_STDERR: usize = 8 << 10;
 /// A running child with the built-in target. Dropped, it is killed and collected.
 pub struct TargetProcess {
     running: Running,
-    /// Its end is the child's.
-    stdin: ChildStdin,
+    /// Lines for its stdin; their end is the child's.
+    stdin: Sender<String>,
     addr: SocketAddr,
 }
 
@@ -40,6 +41,8 @@ struct Running {
     stderr: Arc<Mutex<String>>,
     /// Turns true once the child's stdout and stderr have ended, and all of both is heard.
     silent: watch::Receiver<bool>,
+    /// The changes that it has made.
+    changed: mpsc::UnboundedReceiver<usize>,
 }
 
 impl TargetProcess {
@@ -85,6 +88,21 @@ impl TargetProcess {
         self.running.child.id()
     }
 
+    /// Has it make a change: the plan's action of this number. Never waits.
+    pub fn change(&self, action: usize) {
+        let line = serde_json::to_string(&Change { change: action }).expect("a number becomes JSON");
+        // One that has ended makes no change, and does not say that it did.
+        let _ = self.stdin.send(line + "\n");
+    }
+
+    /// The next change that it says it has made; never, where it says nothing more.
+    pub async fn changed(&mut self) -> usize {
+        match self.running.changed.recv().await {
+            Some(action) => action,
+            None => std::future::pending().await,
+        }
+    }
+
     /// What it and its server counted up to its last line, at most about a second ago; none before the first line.
     pub fn stats(&self) -> Option<Stats> {
         self.running.stats()
@@ -124,11 +142,12 @@ impl Running {
         let (stdout, stderr) = (child.stdout.take().expect(missing), child.stderr.take().expect(missing));
         let (first, first_line) = oneshot::channel();
         let (silence, silent) = watch::channel(false);
-        let running = Self { child, stats: Arc::default(), stderr: Arc::default(), silent };
+        let (made, changed) = mpsc::unbounded_channel();
+        let running = Self { child, stats: Arc::default(), stderr: Arc::default(), silent, changed };
         let (stats, words) = (running.stats.clone(), running.stderr.clone());
         let errors = std::thread::spawn(move || keep_last(stderr, &words));
         std::thread::spawn(move || {
-            hear(stdout, first, &stats);
+            hear(stdout, first, &stats, &made);
             let _ = errors.join();
             let _ = silence.send(true);
         });
@@ -174,21 +193,27 @@ impl Drop for Running {
     }
 }
 
-/// Writes the plan, from a thread of its own, for a child that does not read must not stall its parent. Gives the
-/// pipe back; dropped, it ends the child.
-fn give_plan(mut stdin: ChildStdin, plan_yaml: &str) -> oneshot::Receiver<ChildStdin> {
+/// Writes the plan and then lines, from a thread of its own, for a child that does not read must not stall its parent. Gives the way to
+/// the lines; dropped, it ends the child.
+fn give_plan(mut stdin: ChildStdin, plan_yaml: &str) -> oneshot::Receiver<Sender<String>> {
     let text = format!("{}\n{PLAN_END}\n", plan_yaml.trim_end_matches('\n'));
     let (sender, given) = oneshot::channel();
     std::thread::spawn(move || {
-        if stdin.write_all(text.as_bytes()).and_then(|()| stdin.flush()).is_ok() {
-            let _ = sender.send(stdin);
+        let (lines, waiting): (Sender<String>, Receiver<String>) = channel();
+        if stdin.write_all(text.as_bytes()).and_then(|()| stdin.flush()).is_err() || sender.send(lines).is_err() {
+            return;
+        }
+        for line in waiting {
+            if stdin.write_all(line.as_bytes()).and_then(|()| stdin.flush()).is_err() {
+                return;
+            }
         }
     });
     given
 }
 
-/// Reads the child's lines to the end: the first goes to who waits for it, the others are counts.
-fn hear(stdout: impl Read, first: oneshot::Sender<String>, stats: &Mutex<Option<Stats>>) {
+/// Reads the child's lines to the end: the first goes to who waits for it, the others are counts, or changes made.
+fn hear(stdout: impl Read, first: oneshot::Sender<String>, stats: &Mutex<Option<Stats>>, made: &mpsc::UnboundedSender<usize>) {
     let mut reader = BufReader::new(stdout);
     let mut first = Some(first);
     let mut line = Vec::new();
@@ -201,7 +226,9 @@ fn hear(stdout: impl Read, first: oneshot::Sender<String>, stats: &Mutex<Option<
         match first.take() {
             Some(sender) => drop(sender.send(String::from_utf8_lossy(&line).into_owned())),
             None => {
-                if let Ok(heard) = serde_json::from_slice(&line) {
+                if let Ok(Changed { changed }) = serde_json::from_slice(&line) {
+                    let _ = made.send(changed);
+                } else if let Ok(heard) = serde_json::from_slice(&line) {
                     *stats.lock().unwrap_or_else(PoisonError::into_inner) = Some(heard);
                 }
             }

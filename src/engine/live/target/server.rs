@@ -1,25 +1,26 @@
 //! Sockets around the machine: every request is brought to it and answered as it says.
 
+use super::control::{self, Holding};
 use super::desk::Desk;
 use super::error::TargetError;
 use super::io::Io;
-use super::name::request_key;
+use super::name::{Caller, named};
+use super::page::{self, page};
 use super::wire::Stats;
 use crate::engine::live::clock::Clock;
 use crate::engine::live::timer::Timer;
-use crate::service::{Answer, SystemConfig};
+use crate::service::{Answer, BROKEN, ServiceChange, SystemConfig};
 use crate::time::Span;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use std::cell::Cell;
-use std::convert::Infallible;
+use std::cell::{Cell, RefCell};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,6 +39,10 @@ const REST: Span = Span::from_millis(50);
 const GRACE: Span = Span::from_millis(250);
 /// Where the counts are had.
 const STATS_PATH: &str = "/stormwake/stats";
+/// Where they are had as Prometheus reads them.
+const METRICS_PATH: &str = "/metrics";
+/// Where the service is changed.
+const SERVICE_PATH: &str = "/stormwake/service";
 
 /// A listening server. It lives on one thread.
 pub struct Server {
@@ -47,12 +52,14 @@ pub struct Server {
     shared: Rc<Shared>,
 }
 
-/// Reads the counts of a server while it serves, and after.
+/// Reads the counts of a server, and changes its service, while it serves; reads them after it too.
 #[derive(Clone)]
-pub struct StatsReader(Rc<Shared>);
+pub struct Handle(Rc<Shared>);
 
 struct Shared {
     desk: Rc<Desk>,
+    /// What holds of the service beside what the plan says.
+    holding: RefCell<Holding>,
     seed: u64,
     connections: Cell<u64>,
     accept_errors: Cell<u64>,
@@ -71,6 +78,7 @@ impl Server {
         let timer = Timer::new().map_err(TargetError::Timer)?;
         let shared = Shared {
             desk: Desk::new(config, clock),
+            holding: RefCell::new(Holding::new(&config.front.service)),
             seed,
             connections: Cell::new(0),
             accept_errors: Cell::new(0),
@@ -84,9 +92,9 @@ impl Server {
         self.addr
     }
 
-    /// Reads its counts.
-    pub fn stats(&self) -> StatsReader {
-        StatsReader(self.shared.clone())
+    /// Reads its counts, and changes its service.
+    pub fn handle(&self) -> Handle {
+        Handle(self.shared.clone())
     }
 
     /// Serves until `stop` is ready; then accepts nothing more, lets what is in service be answered for a quarter
@@ -114,10 +122,26 @@ impl Server {
     }
 }
 
-impl StatsReader {
+impl Handle {
     /// The counts by now.
     pub fn read(&self) -> Stats {
         Stats::new(&self.0.desk.counts(), self.0.connections.get(), self.0.accept_errors.get())
+    }
+
+    /// Whether a service beside the front one has that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.desk.has(name)
+    }
+
+    /// Changes the service at once.
+    pub fn change(&self, change: &ServiceChange) {
+        self.0.desk.change(change);
+        self.0.holding.borrow_mut().change(change);
+    }
+
+    /// What of the service can be changed, as it is by now.
+    pub fn holding(&self) -> Holding {
+        self.0.holding.borrow().clone()
     }
 }
 
@@ -152,9 +176,9 @@ async fn accept(listener: &TcpListener, shared: &Rc<Shared>, closing: &watch::Re
     let mut number = 0u32;
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 let open = Open::new(shared.clone());
-                tokio::task::spawn_local(connection(stream, number, open, closing.clone()));
+                tokio::task::spawn_local(connection(stream, (number, peer.ip()), open, closing.clone()));
                 number = number.wrapping_add(1);
             }
             // The client left between the handshake and the accept: nothing of ours.
@@ -189,13 +213,13 @@ impl Drop for Open {
 
 /// Serves one connection until either side ends it. hyper drops the answer in the making when the client goes,
 /// which is how the machine hears of it.
-async fn connection(stream: TcpStream, number: u32, open: Open, mut closing: watch::Receiver<()>) {
+async fn connection(stream: TcpStream, whose: (u32, IpAddr), open: Open, mut closing: watch::Receiver<()>) {
     // Without it answers still arrive, only later.
     let _ = stream.set_nodelay(true);
     let requests = Cell::new(0u64);
     let service = service_fn(|request| {
         let count = requests.replace(requests.get() + 1);
-        answer(request, number, count, open.0.clone())
+        answer(request, whose, count, open.0.clone())
     });
     let mut serving = pin!(http1::Builder::new().max_buf_size(MAX_HEAD).serve_connection(Io(stream), service));
     tokio::select! {
@@ -207,23 +231,37 @@ async fn connection(stream: TcpStream, number: u32, open: Open, mut closing: wat
     let _ = tokio::time::timeout(GRACE.to_std(), serving).await;
 }
 
+/// The service gave no answer, and wants the connection broken.
+#[derive(Debug, thiserror::Error)]
+#[error("the service broke the connection")]
+struct Broken;
+
 async fn answer(
     request: Request<Incoming>,
-    connection: u32,
+    (connection, peer): (u32, IpAddr),
     count: u64,
     shared: Rc<Shared>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
-    if request.uri().path() == STATS_PATH && request.method() == Method::GET {
-        return Ok(stats_page(&StatsReader(shared).read()));
+) -> Result<Response<Full<Bytes>>, Broken> {
+    let handle = || Handle(shared.clone());
+    match (request.uri().path(), request.method()) {
+        (STATS_PATH, &Method::GET) => return Ok(page::stats(&handle().read())),
+        (METRICS_PATH, &Method::GET) => return Ok(page::metrics(&handle().read(), &handle().holding())),
+        (SERVICE_PATH, _) => return Ok(control::answer(request, peer, &handle()).await),
+        _ => {}
     }
-    let key = request_key(request.headers(), connection, count).key(shared.seed);
-    if !discard(request.into_body()).await {
+    let (head, body) = request.into_parts();
+    if !discard(body).await {
         let mut refused = page(StatusCode::PAYLOAD_TOO_LARGE, "the body is larger than 16 MiB\n");
         refused.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         return Ok(refused);
     }
-    let answer = shared.desk.request(key).await;
-    Ok(speak(answer, shared.desk.wall_millis()))
+    let (now, wall_millis) = (shared.desk.now(), shared.desk.wall_millis());
+    let named = named(&head.headers, Caller { connection, request: count, peer, now, wall_millis });
+    match shared.desk.request(named.key.key(shared.seed), named.destination, named.of).await {
+        // An error ends the connection without a word.
+        Answer { status: BROKEN, .. } => Err(Broken),
+        answer => Ok(speak(answer, shared.desk.wall_millis())),
+    }
 }
 
 /// Reads a body to its end and forgets it; false where it is too large or breaks off.
@@ -251,20 +289,6 @@ fn speak(answer: Answer, wall_millis: i64) -> Response<Full<Bytes>> {
     response
 }
 
-fn stats_page(stats: &Stats) -> Response<Full<Bytes>> {
-    let json = serde_json::to_vec(stats).expect("numbers become JSON");
-    let mut response = Response::new(Full::new(Bytes::from(json)));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
-}
-
-fn page(status: StatusCode, body: &'static str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from_static(body.as_bytes())));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-    response
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,8 +296,9 @@ mod tests {
     use crate::policy::hint::HintForm;
     use crate::service::ServiceConfig;
     use crate::service::config::Servers;
-    use crate::service::limiter::{LimiterConfig, LimitersConfig, SlidingLog};
+    use crate::service::limiter::{LimiterConfig, LimitersConfig, Shared, SlidingLog};
     use crate::service::queue::{Bound, QueueConfig};
+    use crate::service::refusal::{Refusing, RetryAfter};
     use crate::service::time::ServiceTime;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -286,12 +311,12 @@ mod tests {
     }
 
     /// Runs a client against a server; gives what the client gave and the server's last counts.
-    fn with_server<T>(config: &ServiceConfig, client: impl AsyncFnOnce(SocketAddr, StatsReader) -> T) -> (T, Stats) {
+    fn with_server<T>(config: &ServiceConfig, client: impl AsyncFnOnce(SocketAddr, Handle) -> T) -> (T, Stats) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
             let server = Server::bind(any, &SystemConfig::of(config.clone()), 1, LiveClock::starting_now()).unwrap();
-            let (addr, stats) = (server.addr(), server.stats());
+            let (addr, stats) = (server.addr(), server.handle());
             let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
             let reader = stats.clone();
             let (served, gave) = tokio::join!(server.serve(async { drop(stopped.await) }), async {
@@ -338,7 +363,7 @@ mod tests {
     }
 
     /// Waits, within bounds, until the server's counts are as wanted.
-    async fn until(stats: &StatsReader, wanted: impl Fn(&Stats) -> bool) {
+    async fn until(stats: &Handle, wanted: impl Fn(&Stats) -> bool) {
         for _ in 0..2_000 {
             if wanted(&stats.read()) {
                 return;
@@ -390,8 +415,9 @@ mod tests {
             (Some(HintForm::HttpDate), " GMT\r\n"),
             (Some(HintForm::RateLimit), "ratelimit: \"default\";r=0;t=2\r\n"),
         ] {
-            let retry_after = Some(MS(1_500));
-            let limiter = SlidingLog { limit: 1, window: MS(60_000), count_rejected: true, reject: 429, retry_after, hint };
+            let refusing = Refusing { retry_after: Some(RetryAfter::Constant(MS(1_500))), hint, ..Refusing::plain() };
+            let shared = Shared { count_rejected: true, refusing, ..Shared::plain() };
+            let limiter = SlidingLog { limit: 1, window: MS(60_000), shared };
             let limited = ServiceConfig {
                 limiter: Some(LimitersConfig(vec![LimiterConfig::SlidingLog(limiter)])),
                 ..config(1, 1, 1, false)
@@ -480,13 +506,8 @@ mod tests {
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let bound = runtime.block_on(async {
-            Server::bind(
-                taken.local_addr().unwrap(),
-                &SystemConfig::of(config(1, 1, 1, false)),
-                1,
-                LiveClock::starting_now(),
-            )
-            .err()
+            Server::bind(taken.local_addr().unwrap(), &SystemConfig::of(config(1, 1, 1, false)), 1, LiveClock::starting_now())
+                .err()
         });
         let message = bound.expect("it is taken").to_string();
         assert!(message.contains("cannot listen on 127.0.0.1:") && message.contains("choose another port"), "{message}");

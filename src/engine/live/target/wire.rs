@@ -15,7 +15,21 @@ pub struct Ready {
     pub ready: SocketAddr,
 }
 
-/// The child's lines after that, one a second and one at the end: totals since its start.
+/// A line on the child's stdin after the plan: a change of the service, as the plan says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Which of the plan's actions, by its place.
+    pub change: usize,
+}
+
+/// What the child says once it has made a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// Which of the plan's actions.
+    pub changed: usize,
+}
+
+/// The child's other lines, one a second and one at the end: totals since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
     /// Requests that came.
@@ -30,6 +44,26 @@ pub struct Stats {
     pub queue_full: u64,
     /// Of them, those refused by the program's own bound on requests in service.
     pub bound_reached: u64,
+    /// Refused because the memory was full.
+    pub memory_full: u64,
+    /// Refused by the admission control.
+    pub not_admitted: u64,
+    /// Taken out of the queue for one that goes before it.
+    pub shed: u64,
+    /// Refused because they had waited too long.
+    pub expired: u64,
+    /// Dropped by CoDel.
+    pub dropped_by_codel: u64,
+    /// Refused together with all that waited.
+    pub backlog_rejected: u64,
+    /// Given up because a later attempt of the same operation waits in their place.
+    pub superseded: u64,
+    /// Lost in a restart.
+    pub lost: u64,
+    /// Operations that were served again.
+    pub duplicates_executed: u64,
+    /// Requests that were answered by what another attempt of their operation came to.
+    pub duplicates_suppressed: u64,
     /// Requests whose client went before the answer.
     pub cancelled: u64,
     /// Of them, those whose work was given up.
@@ -38,6 +72,8 @@ pub struct Stats {
     pub useful_seconds: f64,
     /// Seconds of service for clients that had gone.
     pub wasted_seconds: f64,
+    /// Seconds of service spent on refusals.
+    pub refusing_seconds: f64,
     /// Requests that wait.
     pub queued: u64,
     /// Requests in service.
@@ -58,15 +94,33 @@ impl Stats {
             limited: counts.limited,
             queue_full: counts.queue_full,
             bound_reached: counts.bound_reached,
+            memory_full: counts.memory_full,
+            not_admitted: counts.not_admitted,
+            shed: counts.shed,
+            expired: counts.expired,
+            dropped_by_codel: counts.dropped_by_codel,
+            backlog_rejected: counts.backlog_rejected,
+            superseded: counts.superseded,
+            lost: counts.lost,
+            duplicates_executed: counts.duplicates_executed,
+            duplicates_suppressed: counts.duplicates_suppressed,
             cancelled: counts.cancelled,
             given_up: counts.given_up,
             useful_seconds: counts.useful.as_secs_f64(),
             wasted_seconds: counts.wasted.as_secs_f64(),
+            refusing_seconds: counts.refusing.as_secs_f64(),
             queued: counts.queued,
             in_service: counts.in_service,
             connections,
             accept_errors,
         }
+    }
+}
+
+impl Stats {
+    /// What was refused, dropped or lost, by cause.
+    pub fn refused(&self) -> [(&'static str, u64); 10] {
+        ServiceCounts::from(*self).refused()
     }
 }
 
@@ -79,9 +133,20 @@ impl From<Stats> for ServiceCounts {
             queue_full: stats.queue_full,
             bound_reached: stats.bound_reached,
             accept_errors: stats.accept_errors,
+            memory_full: stats.memory_full,
+            not_admitted: stats.not_admitted,
+            shed: stats.shed,
+            expired: stats.expired,
+            dropped_by_codel: stats.dropped_by_codel,
+            backlog_rejected: stats.backlog_rejected,
+            superseded: stats.superseded,
+            lost: stats.lost,
+            duplicates_executed: stats.duplicates_executed,
+            duplicates_suppressed: stats.duplicates_suppressed,
             cancelled: stats.cancelled,
             useful_seconds: stats.useful_seconds,
             wasted_seconds: stats.wasted_seconds,
+            refusing_seconds: stats.refusing_seconds,
         }
     }
 }

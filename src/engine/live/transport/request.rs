@@ -11,6 +11,7 @@ use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Uri};
 
 const ATTEMPT: HeaderName = HeaderName::from_static("x-stormwake-attempt");
+const CLIENT: HeaderName = HeaderName::from_static("x-stormwake-client");
 const DESTINATION: HeaderName = HeaderName::from_static("x-stormwake-destination");
 const ENQUEUED_AT: HeaderName = HeaderName::from_static("x-stormwake-enqueued-at");
 const FLEET: HeaderName = HeaderName::from_static("x-stormwake-fleet");
@@ -47,11 +48,14 @@ pub enum HeaderError {
 /// of when the run began, so that a target that remembers keys takes no run for the one before it; a dash; and 32 that also
 /// key the dice of proxy and built-in target); `X-Stormwake-Attempt` (1 for the first attempt);
 /// `X-Stormwake-Enqueued-At` (when the operation was enqueued, in milliseconds since 1970 UTC, so that a service with
-/// another clock can judge its age); `X-Stormwake-Fleet`; `X-Stormwake-Destination` where a fleet of workers has several; and
+/// another clock can judge its age); `X-Stormwake-Fleet`; `X-Stormwake-Client` (the fleet, a slash, the client's number in it);
+/// `X-Stormwake-Destination` where a fleet of workers has several; and
 /// `Priority` where the fleet or the operation has one.
 pub struct Requests {
     /// By fleet, then by route.
     templates: Vec<Vec<Template>>,
+    /// By fleet, its name.
+    fleets: Vec<String>,
     /// By fleet, the names of its destinations.
     destinations: Vec<Vec<HeaderValue>>,
     success: Success,
@@ -84,6 +88,7 @@ impl Requests {
         });
         Ok(Self {
             templates: templates.collect::<Result<_, HeaderError>>()?,
+            fleets: plan.fleets.iter().map(|fleet| fleet.name.clone()).collect(),
             destinations: plan.fleets.iter().map(destinations).collect::<Result<_, HeaderError>>()?,
             success: target.success.clone(),
             start_millis: std::sync::atomic::AtomicI64::new(0),
@@ -113,6 +118,8 @@ impl Requests {
         let enqueued = start.saturating_add_unsigned(send.enqueued_at.as_millis());
         headers.insert(IDEMPOTENCY_KEY, idempotency_key(start, send.idempotency_key));
         headers.insert(ATTEMPT, HeaderValue::from(send.attempt));
+        let client = format!("{}/{}", self.fleets[usize::from(send.operation.fleet)], send.operation.client);
+        headers.insert(CLIENT, HeaderValue::try_from(client).expect("the fleet's name is a header's value already"));
         headers.insert(ENQUEUED_AT, HeaderValue::from(enqueued));
         let destinations = self.destinations.get(usize::from(send.operation.fleet));
         if let Some(name) = destinations.and_then(|names| names.get(usize::from(send.destination))) {

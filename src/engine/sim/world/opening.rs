@@ -11,14 +11,19 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let at = now + self.client_hop(id);
         let flight = self.flight(id);
         (flight.stage, flight.at_proxy) = (Stage::ToProxy, at);
-        self.ask(at, What::AtProxy, id);
+        if at == now { self.at_proxy(id, now) } else { self.ask(at, What::AtProxy, id) }
     }
 
     pub(super) fn connect(&mut self, id: FlightId, now: Timestamp) {
         let flight = self.flights.at(id);
         flight.stage = Stage::Connecting;
         let at = now + self.network.connect(&mut flight.draws);
-        self.ask(at, What::Connected, id);
+        // What refuses a connection ends an attempt, which takes a step.
+        if at == now && self.active.is_empty() {
+            self.connected(id, now);
+        } else {
+            self.ask(at, What::Connected, id);
+        }
     }
 
     /// What a poor link held goes on the wire, unless its client has given it up.

@@ -1,0 +1,145 @@
+//! What the server shows of itself: its counts as JSON, and as Prometheus reads them (text format 0.0.4).
+
+use super::control::Holding;
+use super::wire::Stats;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// A page of plain text.
+pub fn page(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    typed(status, "text/plain", body)
+}
+
+/// The counts as JSON.
+pub fn stats(stats: &Stats) -> Response<Full<Bytes>> {
+    json(stats)
+}
+
+/// Something as JSON.
+pub fn json(what: &impl Serialize) -> Response<Full<Bytes>> {
+    typed(StatusCode::OK, "application/json", serde_json::to_vec(what).expect("numbers and words become JSON"))
+}
+
+/// The counts as Prometheus reads them.
+pub fn metrics(stats: &Stats, holding: &Holding) -> Response<Full<Bytes>> {
+    typed(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", exposition(stats, holding))
+}
+
+fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+/// A family of the exposition: its name without `stormwake_target_`, its kind, its help, and its samples by label.
+type Family<'a> = (&'static str, &'static str, &'static str, Vec<(String, f64)>);
+
+fn exposition(stats: &Stats, holding: &Holding) -> String {
+    let mut text = String::new();
+    for (name, kind, help, samples) in families(stats, holding) {
+        let name = format!("stormwake_target_{name}");
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for (labels, value) in samples {
+            let _ = writeln!(text, "{name}{labels} {value}");
+        }
+    }
+    text
+}
+
+fn families<'a>(s: &Stats, holding: &Holding) -> Vec<Family<'a>> {
+    let one = |value: f64| vec![(String::new(), value)];
+    let count = |value: u64| one(value as f64);
+    let by = |label: &str, values: &[(&str, f64)]| -> Vec<(String, f64)> {
+        values.iter().map(|(word, value)| (format!("{{{label}=\"{word}\"}}"), *value)).collect()
+    };
+    let refused: Vec<(&str, f64)> = s.refused().iter().map(|(cause, count)| (*cause, *count as f64)).collect();
+    let work = [("useful", s.useful_seconds), ("wasted", s.wasted_seconds), ("refusing", s.refusing_seconds)];
+    let duplicates = [("executed", s.duplicates_executed as f64), ("suppressed", s.duplicates_suppressed as f64)];
+    vec![
+        ("requests_total", "counter", "Requests that came.", count(s.arrived)),
+        ("served_total", "counter", "Requests served to the end, for clients there or gone.", count(s.served)),
+        ("served_for_nobody_total", "counter", "Of them, those whose client had gone.", count(s.served_for_nobody)),
+        ("refused_total", "counter", "Requests refused, dropped or lost, by cause.", by("cause", &refused)),
+        ("cancelled_total", "counter", "Requests whose client went before the answer.", count(s.cancelled)),
+        ("given_up_total", "counter", "Of them, those whose work was given up.", count(s.given_up)),
+        (
+            "duplicates_total",
+            "counter",
+            "Repeated operations, served again or answered from what was there.",
+            by("outcome", &duplicates),
+        ),
+        ("work_seconds_total", "counter", "Service, by what it was for.", by("kind", &work)),
+        ("accept_errors_total", "counter", "Connections that could not be accepted at once.", count(s.accept_errors)),
+        ("changes_total", "counter", "Changes made to the service while it ran.", count(holding.changes)),
+        ("queued", "gauge", "Requests that wait.", count(s.queued)),
+        ("in_service", "gauge", "Requests in service.", count(s.in_service)),
+        ("connections", "gauge", "Open connections.", count(s.connections)),
+        ("capacity_ratio", "gauge", "The capacity as a share of what the plan gives.", one(holding.capacity)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::config::Servers;
+    use crate::service::{Counts, ServiceConfig, ServiceTime};
+    use crate::time::Span;
+    use std::collections::BTreeMap;
+
+    /// Reads the text format as its grammar has it: every sample after its HELP and TYPE, once; names, labels and values of their forms.
+    fn parse(text: &str) -> BTreeMap<String, f64> {
+        let (mut samples, mut family, mut seen) = (BTreeMap::new(), ("", ""), Vec::new());
+        assert!(text.ends_with('\n'));
+        for line in text.lines() {
+            if let Some(help) = line.strip_prefix("# HELP ") {
+                let (name, words) = help.split_once(' ').expect("a name and its help");
+                assert!(!words.is_empty() && !seen.contains(&name), "{name} comes once");
+                seen.push(name);
+                family = (name, "");
+            } else if let Some(of) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = of.split_once(' ').expect("a name and its type");
+                assert_eq!(name, family.0, "TYPE follows HELP");
+                assert!(["counter", "gauge"].contains(&kind) && (kind == "counter") == name.ends_with("_total"), "{line}");
+                family.1 = kind;
+            } else {
+                let (series, value) = line.rsplit_once(' ').expect("a series and its value");
+                let (name, labels) = series.split_once('{').unwrap_or((series, ""));
+                assert!(name == family.0 && !family.1.is_empty(), "{line} stands in its family");
+                assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
+                let label = |part: &str| part.strip_suffix("\"}").and_then(|part| part.split_once("=\"")).is_some();
+                assert!(labels.is_empty() || label(labels), "{line}");
+                assert_eq!(samples.insert(series.to_string(), value.parse().expect("a number")), None, "{series} comes once");
+            }
+        }
+        samples
+    }
+
+    #[test]
+    fn prometheus_reads_every_count() {
+        let counts = Counts {
+            arrived: 12,
+            served: 3,
+            limited: 2,
+            expired: 4,
+            queue_full: 1,
+            duplicates_executed: 5,
+            wasted: Span::from_millis(1_500),
+            refusing: Span::from_millis(20),
+            queued: 6,
+            ..Counts::default()
+        };
+        let mut holding = Holding::new(&ServiceConfig::new(Servers::Limited(1), ServiceTime::Constant(Span::from_millis(1))));
+        holding.capacity = 0.2;
+        let read = parse(&exposition(&Stats::new(&counts, 9, 8), &holding));
+        let get = |series: &str| *read.get(&format!("stormwake_target_{series}")).unwrap_or_else(|| panic!("{series}: {read:?}"));
+        assert_eq!((get("requests_total"), get("served_total"), get("queued"), get("connections")), (12.0, 3.0, 6.0, 9.0));
+        assert_eq!((get("refused_total{cause=\"limited\"}"), get("refused_total{cause=\"expired\"}")), (2.0, 4.0));
+        assert_eq!((get("work_seconds_total{kind=\"wasted\"}"), get("work_seconds_total{kind=\"refusing\"}")), (1.5, 0.02));
+        assert_eq!((get("duplicates_total{outcome=\"executed\"}"), get("capacity_ratio")), (5.0, 0.2));
+    }
+}

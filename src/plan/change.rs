@@ -1,0 +1,50 @@
+//! A change of a service by itself, as the control API takes it: read and checked as in a plan, so that its errors are the same.
+
+use super::error::{Diagnostics, PlanError};
+use super::{check, yaml};
+use crate::config::{Read, Source};
+use crate::service::ServiceChange;
+
+/// Reads a change of a service from YAML, which JSON is. `file` is what messages call it.
+///
+/// # Errors
+/// Everything that is wrong with it, in one [`PlanError`].
+pub fn service_change(file: &str, text: &str) -> Result<ServiceChange, PlanError> {
+    let mut diagnostics = Diagnostics { file: file.to_string(), text: text.to_string(), ..Diagnostics::default() };
+    let problems = &mut diagnostics.problems;
+    let read = yaml::parse(text, Source::File, problems).and_then(|document| {
+        diagnostics.uses = document.uses;
+        let change = ServiceChange::read(&document.root, problems)?;
+        check::change(&change, &document.root, problems);
+        Some(change)
+    });
+    match read {
+        Some(change) if !diagnostics.problems.any_error() => Ok(change),
+        _ => Err(PlanError::Invalid(Box::new(diagnostics))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::change::Setting;
+    use crate::time::Share;
+
+    #[test]
+    fn json_and_yaml_say_the_same_and_every_problem_is_told() {
+        let twenty = ServiceChange { capacity: Share::new(0.2).ok(), ..ServiceChange::nothing() };
+        for text in ["capacity: 20%", "{\"capacity\": \"20%\"}"] {
+            assert_eq!(service_change("body", text).unwrap(), twenty);
+        }
+        assert_eq!(service_change("body", "limiter: off").unwrap().limiter, Some(Setting::Off));
+        let said = |text: &str| service_change("body", text).expect_err(text).to_string();
+        let both = said("capacity: 20\ncache: tepid\nlimitr: off\n");
+        for part in ["body:1:11", "body:2:8", "body:3:1", "did you mean `limiter`?"] {
+            assert!(both.contains(part), "{part}: {both}");
+        }
+        assert!(said("{}").contains("nothing changes"));
+        assert!(said("").contains("nothing changes"));
+        assert!(said("[1, 2]").contains("expected a map"));
+        assert!(said("capacity: [").contains("body:1"));
+    }
+}
