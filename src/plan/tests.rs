@@ -1,6 +1,7 @@
 //! Plans that are wrong, and what is said of each; plans that are hostile, and what that costs.
 
 mod devices;
+mod queue;
 mod service;
 mod services;
 mod workers;
@@ -26,6 +27,13 @@ gates:
   - { errors: "<= 1%" }
 length: 2m
 "#;
+
+/// A model with these settings, in the place of a line's end.
+macro_rules! limits {
+    ($settings:literal) => {
+        concat!("/x\n  model: { servers: 1, service_time: 1ms, ", $settings, " }\n")
+    };
+}
 
 /// What makes [`BASE`] a plan with a fault.
 const FAULT: &str = "steady_state: { for: 10s }
@@ -139,6 +147,30 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "whole seconds|such as `retry_after: 2s`",
     ),
     ("/x\n", "/x\n  model: { servers: 1, service_time: ¶25h }\n", "a service time longer than"),
+    ("/x\n", limits!("limiter: [fixed_window: { limit: ¶0 }]"), "`limit` must be 1 or more"),
+    (
+        "/x\n",
+        limits!("limiter: [token_bucket: { rate: 9/s }, fixed_window: { limit: 1, retry_after: ¶1500ms }]"),
+        "whole seconds",
+    ),
+    ("/x\n", limits!("limiter: { concurrency: { limit: 5, count_rejected: ¶true } }"), "is not in the service"),
+    ("/x\n", limits!("limiter: { adaptive_concurrency: { min: 30, initial: ¶20 } }"), "between `min` (30) and `max` (1000)"),
+    ("/x\n", limits!("limiter: { sliding_log: { limit: ¶1001, per: client } }"), "between 1 and 1000 in a log for each"),
+    (
+        "/x\n",
+        limits!("limiter: { fixed_window: { limit: 9, penalty_box: { ban: 5s, cap: ¶4s } } }"),
+        "shorter than the ban of 5s",
+    ),
+    ("/x\n", limits!("limiter: { fixed_window: { limit: 9, per: ¶klient } }"), "did you mean `client`?"),
+    (
+        "/x\n",
+        limits!("admission: { shares: { normal: 50%, best_effort: ¶60% } }"),
+        "let in further (60%) than `background` (50%)",
+    ),
+    ("/x\n", limits!("admission: { max_attempt: ¶0 }"), "`max_attempt` must be 1 or more"),
+    ("/x\n", limits!("admission: { max_age: 1m, retry_after: ¶1500ms }"), "whole seconds"),
+    ("/x\n", limits!("admission: { fleets: { ¶legacy: 20% } }"), "no fleet is called `legacy`|the plan has: a"),
+    ("/x\n", limits!("queue: unlimited, admission: { shares: ¶{ normal: 50% } }"), "shares of a queue that has no bound"),
     (
         "url: http://127.0.0.1:8080/x",
         "service: { servers: 1, service_time: 1ms }\n  model: ¶{ servers: 1, service_time: 1ms }",
@@ -416,7 +448,8 @@ const ERRORS: &[(&str, &str, &str)] = &[
 #[test]
 fn every_error_is_found_at_its_place() {
     let mut missed = Vec::new();
-    for (old, new, wants) in ERRORS.iter().chain(devices::ERRORS).chain(workers::ERRORS).chain(services::ERRORS) {
+    let all = ERRORS.iter().chain(devices::ERRORS).chain(workers::ERRORS).chain(queue::ERRORS).chain(services::ERRORS);
+    for (old, new, wants) in all {
         // Cases without a message only fix that there is an error in that line.
         if !new.contains('¶') {
             assert!(load_with(&with(old, new), &[]).is_err(), "{new}");

@@ -97,7 +97,7 @@ impl Capacity {
         self.turn(at);
     }
 
-    /// Comes back from a restart: a slow start begins, where there is one.
+    /// Comes back from a restart: a slow start begins, where there is one. The moment may lie ahead, if nothing is in service until then.
     pub fn restarted(&mut self, at: Timestamp) {
         self.pass(at);
         if let Some(SlowStart { from, over }) = &self.slow_start {

@@ -39,11 +39,6 @@ impl Servers {
         Self { line: VecDeque::new(), heap: BinaryHeap::new(), stopped: BinaryHeap::new(), bound }
     }
 
-    /// How many requests can be served at once.
-    pub const fn bound(&self) -> usize {
-        self.bound
-    }
-
     /// Begins to serve a request, so much work done by now; gives the work at which it is done. No two share a ticket.
     pub fn start(&mut self, work_now: u64, slot: Slot, ticket: u64, work: Span) -> u64 {
         let done = work_now.saturating_add(work.0);
@@ -84,6 +79,11 @@ impl Servers {
     /// Stops everything; the slots of all that was in service, in the order in which they would have ended.
     pub fn clear(&mut self) -> Vec<Slot> {
         std::iter::from_fn(|| self.finish(u64::MAX)).map(|(_, slot)| slot).collect()
+    }
+
+    /// How many can be in service at once.
+    pub const fn bound(&self) -> usize {
+        self.bound
     }
 
     /// How many are in service.

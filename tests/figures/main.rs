@@ -7,4 +7,5 @@ mod queueing;
 #[path = "../it/simulated.rs"]
 mod simulated;
 mod spike;
+mod thresholds;
 mod writers;

@@ -1,8 +1,9 @@
 //! Checks of a service: the built-in target, or the model of somebody else's.
 
+use super::names::unknown;
 use super::target::whole_seconds;
 use super::{Context, MAX_LENGTH};
-use crate::config::{Entry, closest};
+use crate::config::Entry;
 use crate::plan::arithmetic;
 use crate::service::ServiceConfig;
 use crate::service::admission::AdmissionConfig;
@@ -53,14 +54,9 @@ fn admission(config: &AdmissionConfig, queue: &QueueConfig, path: &[&str], cx: &
         cx.error(place(cx, &[key]), "shares of a queue that has no bound", "give the queue one, such as `queue: 1000`");
     }
     let known = cx.keys("fleets");
-    for Entry { name, place, .. } in &config.fleets.0 {
-        if !known.contains(name) {
-            let hint = match closest(name, known.iter().map(String::as_str)) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("one of: {}", known.join(", ")),
-            };
-            cx.error(*place, format!("no fleet is called `{name}`"), hint);
-        }
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    for Entry { name, place, .. } in config.fleets.0.iter().filter(|entry| !known.contains(&entry.name.as_str())) {
+        unknown("fleet", name, *place, &known, cx);
     }
     refusing(&config.refusing, path, cx);
 }

@@ -88,13 +88,8 @@ mod tests {
         let mut admit = |key: u64, at: u64| keyed.of(key, Timestamp(at)).meter.admit(Timestamp(at), None);
         assert_eq!([admit(1, 0), admit(2, 10), admit(3, 20)], [true; 3]);
         assert_eq!([admit(4, 30), admit(5, 40), admit(1, 50)], [true, false, false], "4 and 5 share");
-        assert_eq!(
-            [admit(5, 105), admit(4, 106)],
-            [true; 2],
-            "1 is forgotten, and 5 has its place; the fourth's is still shared, but"
-        );
-        // 2's log is empty at 110.
-        assert_eq!([admit(4, 112), admit(3, 113)], [true, false]);
+        assert_eq!([admit(5, 105), admit(4, 106)], [true, false], "1 is forgotten for 5; nobody yet for 4");
+        assert_eq!([admit(4, 112), admit(3, 113)], [true, false], "2 is forgotten for 4; 3 is as it was");
         assert_eq!((keyed.overflowed(), keyed.states.len()), (3, 3));
     }
 

@@ -11,7 +11,7 @@ use super::expiry::Checked;
 use super::line::Line;
 use super::shed::{MOST_ATTEMPTS, Shed, ShedBy};
 use crate::priority::Priority;
-use crate::service::job::{Jobs, NO_SLOT, Place, Slot};
+use crate::service::job::{Jobs, Place, Slot};
 use crate::service::request::Metadata;
 use crate::time::{Span, Timestamp};
 
@@ -94,12 +94,7 @@ impl Queue {
 
     /// Takes out who is next, for an idle server; who has to go in place of being served comes out first, one at each call.
     pub fn pop(&mut self, jobs: &mut Jobs, now: Timestamp) -> Option<Popped> {
-        let Some(slot) = self.take(jobs, now) else {
-            if let Some(codel) = &mut self.codel {
-                codel.found_nobody();
-            }
-            return None;
-        };
+        let slot = self.take(jobs, now)?;
         if self.expiry.is_none() && self.codel.is_none() {
             return Some(Popped::Serve(slot));
         }
@@ -114,20 +109,16 @@ impl Queue {
 
     /// Takes out who is next, whatever its age: as when the whole backlog is refused.
     pub fn take(&mut self, jobs: &mut Jobs, now: Timestamp) -> Option<Slot> {
-        let slot = self.next(jobs, now)?;
-        self.leave(jobs, slot);
+        let (line, slot) = self.next(jobs, now)?;
+        self.unlink(jobs, line, slot);
         Some(slot)
     }
 
     /// Takes out a job that waits, wherever it stands.
     pub fn leave(&mut self, jobs: &mut Jobs, slot: Slot) {
-        let Place::Queued { line } = jobs.at(slot).place else { return };
-        let line = usize::from(line);
-        if let Some(shed) = &mut self.shed {
-            shed.left(line, jobs.at(slot));
+        if let Place::Queued { line } = jobs.at(slot).place {
+            self.unlink(jobs, line.into(), slot);
         }
-        self.lines[line].remove(jobs, slot);
-        self.len -= 1;
     }
 
     /// When the next job will have waited too long; none where that is seen at its turn.
@@ -168,46 +159,57 @@ impl Queue {
         if self.len == 0 {
             self.filled = now;
         }
-        let job = jobs.at_mut(slot);
-        let line = self.classes.line(&job.of);
-        job.place = Place::Queued { line: line as u8 };
-        if let Some(shed) = &mut self.shed {
-            shed.joined(line, slot, job);
-        }
-        self.lines[line].append(jobs, slot);
         self.len += 1;
+        if let [line] = &mut self.lines[..]
+            && self.shed.is_none()
+        {
+            return line.append(jobs, slot, 0);
+        }
+        let line = self.classes.line(&jobs.at(slot).of);
+        if let Some(shed) = &mut self.shed {
+            shed.joined(line, slot, jobs.at(slot));
+        }
+        self.lines[line].append(jobs, slot, line as u8);
     }
 
-    /// Who is to be served next.
-    fn next(&self, jobs: &Jobs, now: Timestamp) -> Option<Slot> {
+    fn unlink(&mut self, jobs: &mut Jobs, line: usize, slot: Slot) {
+        if let Some(shed) = &mut self.shed {
+            shed.left(line, jobs.at(slot));
+        }
+        self.lines[line].remove(jobs, slot);
+        self.len -= 1;
+        if self.len == 0
+            && let Some(codel) = &mut self.codel
+        {
+            codel.ran_empty();
+        }
+    }
+
+    /// Who is to be served next, and in which line it stands.
+    fn next(&self, jobs: &Jobs, now: Timestamp) -> Option<(usize, Slot)> {
         let last_first = match self.order {
             Order::Fifo | Order::Priority | Order::FreshFirst => false,
             Order::Lifo => true,
             Order::AdaptiveLifo => now.since(self.filled) >= self.adaptive_after,
         };
-        if last_first { self.last(jobs) } else { self.first_of_best(jobs) }
-    }
-
-    /// Who came first of those whom the order puts first.
-    fn first_of_best(&self, jobs: &Jobs) -> Option<Slot> {
         if let [line] = self.lines[..] {
-            return (!line.is_empty()).then_some(line.first);
+            return (!line.is_empty()).then_some((0, if last_first { line.last } else { line.first }));
         }
-        let there = self.lines.iter().enumerate().filter(|(_, line)| !line.is_empty());
-        let key = |(index, line): &(usize, &Line)| (self.classes.rank(self.order, *index), ticket(jobs, line.first));
-        there.min_by_key(key).map(|(_, line)| line.first)
+        if last_first {
+            return self.there().map(|(index, line)| (index, line.last)).max_by_key(|(_, slot)| ticket(jobs, *slot));
+        }
+        let firsts = self.there().map(|(index, line)| (index, line.first));
+        firsts.min_by_key(|(index, slot)| (self.classes.rank(self.order, *index), ticket(jobs, *slot)))
     }
 
     /// Who came first of all.
     fn first(&self, jobs: &Jobs) -> Option<Slot> {
-        let firsts = self.lines.iter().map(|line| line.first).filter(|slot| *slot != NO_SLOT);
-        firsts.min_by_key(|slot| ticket(jobs, *slot))
+        self.there().map(|(_, line)| line.first).min_by_key(|slot| ticket(jobs, *slot))
     }
 
-    /// Who came last of all.
-    fn last(&self, jobs: &Jobs) -> Option<Slot> {
-        let lasts = self.lines.iter().map(|line| line.last).filter(|slot| *slot != NO_SLOT);
-        lasts.max_by_key(|slot| ticket(jobs, *slot))
+    /// The lines in which somebody stands.
+    fn there(&self) -> impl Iterator<Item = (usize, &Line)> {
+        self.lines.iter().enumerate().filter(|(_, line)| !line.is_empty())
     }
 }
 

@@ -316,15 +316,16 @@ fn every_order_every_shed_order_and_every_expiry_agree_with_the_definition() {
         let mut draws = Key { seed: 9, operation: number as u64, ..Key::default() }.stream(Purpose::Arrival);
         for expire_after in expiries() {
             let mut both = Both::new(QueueSettings { shed: shed.clone(), expire_after, ..settings(order, 6) });
-            (0..500).for_each(|_| both.step(&mut draws));
-            assert!(both.seen.served > 50 && both.seen.full > 0, "{order:?} {shed:?}: {:?}", both.seen);
-            assert_eq!(both.seen.shed > 0, shed.is_some(), "{order:?} {shed:?}");
+            (0..300).for_each(|_| both.step(&mut draws));
+            assert_eq!(both.seen.shed > 0, shed.is_some(), "{order:?} {shed:?}: {:?}", both.seen);
             both.empty();
+            total.full += both.seen.full;
+            total.served += both.seen.served;
             total.expired += both.seen.expired;
         }
     }
     assert_eq!(shed_orders().len(), 16);
-    assert!(total.expired > 1000, "{total:?}");
+    assert!(total.expired > 500 && total.full > 500 && total.served > 10_000, "{total:?}");
 }
 
 #[test]
@@ -337,7 +338,7 @@ fn codel_drops_whom_the_pseudo_code_of_its_rfc_drops() {
         let expire_after = expire_after.map(|Expiry(expiry)| Expiry(ExpirySettings { age: MS(400), ..expiry }));
         let mut both = Both::new(QueueSettings { codel: codel.clone(), expire_after, ..settings(order, 400) });
         // Overload and rest in turn, the rest at times too short for the waits to come down.
-        for phase in 0..40 {
+        for phase in 0..24 {
             let (arrivals, length) = if phase % 2 == 0 { (3, 300 + draws.bits() % 900) } else { (1, draws.bits() % 400) };
             for _ in 0..length {
                 both.now += MS(1);
