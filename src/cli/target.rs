@@ -141,7 +141,7 @@ fn environment(error: impl Into<anyhow::Error>) -> Ended {
 fn alone(args: &Args) -> Result<(), Ended> {
     let mut setup = match &args.plan {
         Some(path) => setup_of_file(path),
-        None => args.service.read().map(|front| Setup { config: SystemConfig { front }, seed: 1, changes: Vec::new() }),
+        None => args.service.read().map(|front| Setup { config: SystemConfig::of(front), seed: 1, changes: Vec::new() }),
     }
     .map_err(usage)?;
     setup.seed = args.seed.unwrap_or(setup.seed);

@@ -78,7 +78,7 @@ impl Server {
         let timer = Timer::new().map_err(TargetError::Timer)?;
         let shared = Shared {
             desk: Desk::new(config, clock),
-            holding: RefCell::new(Holding::new(&config.front)),
+            holding: RefCell::new(Holding::new(&config.front.service)),
             seed,
             connections: Cell::new(0),
             accept_errors: Cell::new(0),
@@ -126,6 +126,11 @@ impl Handle {
     /// The counts by now.
     pub fn read(&self) -> Stats {
         Stats::new(&self.0.desk.counts(), self.0.connections.get(), self.0.accept_errors.get())
+    }
+
+    /// Whether a service beside the front one has that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.desk.has(name)
     }
 
     /// Changes the service at once.
@@ -310,7 +315,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
-            let server = Server::bind(any, &SystemConfig { front: config.clone() }, 1, LiveClock::starting_now()).unwrap();
+            let server = Server::bind(any, &SystemConfig::of(config.clone()), 1, LiveClock::starting_now()).unwrap();
             let (addr, stats) = (server.addr(), server.handle());
             let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
             let reader = stats.clone();
@@ -501,13 +506,8 @@ mod tests {
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let bound = runtime.block_on(async {
-            Server::bind(
-                taken.local_addr().unwrap(),
-                &SystemConfig { front: config(1, 1, 1, false) },
-                1,
-                LiveClock::starting_now(),
-            )
-            .err()
+            Server::bind(taken.local_addr().unwrap(), &SystemConfig::of(config(1, 1, 1, false)), 1, LiveClock::starting_now())
+                .err()
         });
         let message = bound.expect("it is taken").to_string();
         assert!(message.contains("cannot listen on 127.0.0.1:") && message.contains("choose another port"), "{message}");
