@@ -22,7 +22,11 @@ const STRETCH: Duration = Duration::from_secs(5);
 const CASES: [(&str, &str, f64); 3] = [
     ("rate 1500/s", "{ rate: 1500/s, queue: 50 }", 1500.0),
     ("4 servers of 2.5 ms", "{ servers: 4, service_time: 2500us, queue: 50 }", 1600.0),
-    ("rate 1500/s behind a limiter of 1000/s", "{ rate: 1500/s, limiter: { token_bucket: { rate: 1000/s, burst: 100 } } }", 1000.0),
+    (
+        "rate 1500/s behind a limiter of 1000/s",
+        "{ rate: 1500/s, limiter: { token_bucket: { rate: 1000/s, burst: 100 } } }",
+        1000.0,
+    ),
 ];
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
