@@ -30,7 +30,7 @@ const CASES: [(&str, &str, f64); 3] = [
 ];
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let program = PathBuf::from(std::env::args().nth(1).ok_or("usage: target_rate PATH-OF-STORMWAKE")?);
+    let program = PathBuf::from(std::env::args().nth(1).ok_or("usage: target_rate PATH-OF-STORMWAKE")?).canonicalize()?;
     let folder = std::env::temp_dir().join(format!("stormwake-target-rate-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let mut kept = true;
