@@ -36,6 +36,10 @@ pub enum Purpose {
     Kind = 21,
     /// Whether a service's cache answers a request.
     Cache = 30,
+    /// The call that a service makes for a request.
+    Call = 31,
+    /// Whether a service fails a request.
+    Failure = 32,
 }
 
 /// The key of a stream of draws.

@@ -141,7 +141,7 @@ fn environment(error: impl Into<anyhow::Error>) -> Ended {
 fn alone(args: &Args) -> Result<(), Ended> {
     let mut setup = match &args.plan {
         Some(path) => setup_of_file(path),
-        None => args.service.read().map(|front| Setup { config: SystemConfig { front }, seed: 1, changes: Vec::new() }),
+        None => args.service.read().map(|front| Setup { config: SystemConfig::of(front), seed: 1, changes: Vec::new() }),
     }
     .map_err(usage)?;
     setup.seed = args.seed.unwrap_or(setup.seed);
@@ -151,7 +151,7 @@ fn alone(args: &Args) -> Result<(), Ended> {
     }
     let stats = on_runtime(setup, args.listen, async |server: Server| {
         let (mut interrupt, mut terminate) = (heard(SignalKind::interrupt())?, heard(SignalKind::terminate())?);
-        let _ = writeln!(io::stderr(), "listening on http://{} (counts at /stormwake/stats; Ctrl-C ends it)", server.addr());
+        let _ = writeln!(io::stderr(), "listening on http://{} (counts at /stormwake/stats and /metrics, changes at /stormwake/service; Ctrl-C ends it)", server.addr());
         let stats = server.handle();
         let stop = async {
             tokio::select! {

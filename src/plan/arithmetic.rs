@@ -1,6 +1,7 @@
 //! What follows from a plan without running it: worst-case load, sockets, and the rules of arithmetic that are right
 //! surprisingly often. Plain data, each with a sentence; drawing is left to `report`.
 
+pub mod layers;
 mod rules;
 
 pub use rules::{Rule, rules};
@@ -138,9 +139,13 @@ pub fn mean_service_time(time: &ServiceTime) -> f64 {
 
 /// Requests per second that the built-in target can serve; none where nothing limits it.
 pub fn capacity(service: &ServiceConfig) -> Option<f64> {
-    let mean = mean_service_time(&service.time());
+    capacity_of(service, mean_service_time(&service.time()))
+}
+
+/// The same of a service whose requests take a server for so many seconds each.
+fn capacity_of(service: &ServiceConfig, held: f64) -> Option<f64> {
     let served = match service.servers() {
-        Servers::Limited(n) if mean > 0.0 => Some(f64::from(n) / mean),
+        Servers::Limited(n) if held > 0.0 => Some(f64::from(n) / held),
         Servers::Limited(_) | Servers::Unlimited => None,
     };
     let let_in = service.limiter.as_ref().and_then(LimitersConfig::rate);

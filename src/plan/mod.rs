@@ -14,6 +14,7 @@ mod overrides;
 mod periods;
 pub mod presets;
 pub mod raw;
+pub mod service;
 pub mod target;
 pub mod url;
 mod vars;

@@ -28,8 +28,8 @@ impl Plan {
             Some(Fault::RateLimit(limit)) => limit.retry_after,
             _ => None,
         });
-        let services = [&self.target.service, &self.target.model].into_iter().flatten();
-        let limiters = services.filter_map(|service| service.limiter.as_ref()).flat_map(|limiters| limiters.hints());
+        let services = self.target.front().into_iter().chain(self.target.services.0.iter().map(|entry| &entry.value));
+        let limiters = services.filter_map(|service| service.service.limiter.as_ref()).flat_map(|limiters| limiters.hints());
         faults.chain(limiters.map(|said| said.wait)).collect()
     }
 }

@@ -132,6 +132,10 @@ mod tests {
             "  service: { servers: 4, service_time: { p50: {}, p99: {} }, queue: { order: adaptive_lifo, adaptive_after: {} }, limiter: [sliding_log: { limit: 9, window: {}, retry_after: {}, penalty_box: { ban: {} } }, fixed_window: { limit: 9, window: {} }, concurrency: { limit: 9 }], admission: { max_age: {} } }\n",
             "40ms|2ms 80ms|4ms 100ms|5ms 2s|100ms 20s|1s 4s|200ms 1m|3s 60s|3s",
         ),
+        (
+            "  services: { db: { rate: {}, calls: { service: cache, policy: q, latency: {} } }, cache: { rate: {} } }\n",
+            "900/s|18000/s 2ms|100us 50/s|1000/s",
+        ),
         ("policies:\n  p:\n    attempts: 3\n    timeout: {}\n    deadline: {}\n", "1s|50ms 30s|1500ms"),
         (
             "    backoff: { exponential: { base: {}, cap: {}, jitter: { additive: { range: {} } } } }\n",

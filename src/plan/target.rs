@@ -1,5 +1,6 @@
 //! Where the load goes: somebody's URL, or the built-in target.
 
+use super::service::RawService;
 use super::url::TargetUrl;
 use crate::config::{At, Node, Problems, Read, Shape, Table, TimeScale, Value, read_text};
 use crate::event::AttemptOutcome;
@@ -121,9 +122,11 @@ record! {
         /// An `http://` or `https://` URL; or, in its place, `service`.
         url: Option<At<TargetUrl>>,
         /// The built-in target, with these limits; or, in its place, `url`.
-        service: Option<ServiceConfig>,
+        service: Option<RawService>,
         /// With `url`: what stands in for the target where the plan is simulated, in the terms of `service`.
-        model: Option<ServiceConfig>,
+        model: Option<RawService>,
+        /// Services beside `service` or `model`, by name: a request goes to the one that its destination names, and a service may call another one.
+        services: Table<RawService> = Table::default(),
         /// The method of a request.
         method: At<String> = At { value: "GET".to_string(), place: Default::default() },
         /// Headers of every request.
@@ -144,6 +147,9 @@ record! {
         (None, Some(_)) if t.model.is_some() => {
             Err("`model` stands in for a `url`: the built-in target is its own model, so leave it out".to_string())
         }
+        (Some(_), None) if t.model.is_none() && !t.services.0.is_empty() => {
+            Err("`services` stand beside a `model`, which the plan is simulated with: add it, or leave them out".to_string())
+        }
         (Some(_), None) | (None, Some(_)) => Ok(()),
         (None, None) => Err("the target is missing: give `url`, or `service` for the built-in one".to_string()),
         (Some(_), Some(_)) => Err("`url` and `service` exclude each other: keep one".to_string()),
@@ -153,12 +159,21 @@ record! {
 impl TargetConfig {
     /// How the target behaves, as far as the plan says: the built-in one, or the model of somebody's URL.
     pub fn behaviour(&self) -> Option<&ServiceConfig> {
+        self.front().map(|front| &front.service)
+    }
+
+    /// The service that all requests go to which are for none of the others.
+    pub fn front(&self) -> Option<&RawService> {
         self.service.as_ref().or(self.model.as_ref())
     }
 
-    /// The services behind it, or those that stand in for somebody's URL; none where the plan says nothing of them.
+    /// The services behind it, or those that stand in for somebody's URL; none where the plan says nothing of them. Of a checked plan, whose
+    /// names are resolved.
     pub fn system(&self) -> Option<SystemConfig> {
-        Some(SystemConfig { front: self.behaviour()?.clone() })
+        let place_of = |name: &str| self.services.0.iter().position(|entry| entry.name == name);
+        let front = self.front()?.member(place_of)?;
+        let others = self.services.0.iter().map(|entry| Some((entry.name.clone(), entry.value.member(place_of)?)));
+        Some(SystemConfig { front, services: others.collect::<Option<_>>()? })
     }
 }
 

@@ -1,7 +1,9 @@
 //! Plans that are wrong, and what is said of each; plans that are hostile, and what that costs.
 
 mod devices;
+mod queue;
 mod service;
+mod services;
 mod workers;
 
 use super::*;
@@ -133,12 +135,6 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("/x\n", "/x\n  allow: [¶http://h/]\n", "without scheme and path"),
     ("/x\n", "/x\n  allow: [¶h:80]\n", "without its port"),
     ("/x\n", "/x\n  max_attempts: ¶0/s\n", "sends nothing"),
-    ("url: http://127.0.0.1:8080/x", "service: { servers: ¶0, service_time: 1ms }", "number of servers from 1"),
-    (
-        "url: http://127.0.0.1:8080/x",
-        "service: { servers: 1, service_time: 1ms, limiter: { token_bucket: { rate: 1/s, retry_after: ¶1500ms } } }",
-        "whole seconds|such as `retry_after: 2s`",
-    ),
     (
         "/x\n",
         "/x\n  model: { servers: 1, service_time: 1ms, limiter: { token_bucket: { rate: 1/s, retry_after: ¶1500ms } } }\n",
@@ -446,7 +442,8 @@ const ERRORS: &[(&str, &str, &str)] = &[
 #[test]
 fn every_error_is_found_at_its_place() {
     let mut missed = Vec::new();
-    for (old, new, wants) in ERRORS.iter().chain(devices::ERRORS).chain(workers::ERRORS) {
+    let all = ERRORS.iter().chain(devices::ERRORS).chain(workers::ERRORS).chain(queue::ERRORS).chain(services::ERRORS);
+    for (old, new, wants) in all {
         // Cases without a message only fix that there is an error in that line.
         if !new.contains('¶') {
             assert!(load_with(&with(old, new), &[]).is_err(), "{new}");
@@ -523,7 +520,7 @@ const WARNINGS: &[(&str, &str, &str)] = &[
 
 #[test]
 fn every_warning_is_found_at_its_place() {
-    for (old, new, wants) in WARNINGS {
+    for (old, new, wants) in WARNINGS.iter().chain(services::WARNINGS) {
         let marked = with(old, new);
         let (text, line, column) = if marked.contains('¶') { unmark(&marked) } else { (marked, 0, 0) };
         let loaded = load_with(&text, &[]).unwrap_or_else(|shown| panic!("{new}\n{shown}"));

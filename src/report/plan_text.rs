@@ -1,9 +1,13 @@
 //! A plan as text: what it is, its timeline drawn, the load it can make, and what arithmetic says of it.
 
+use crate::config::At;
 use crate::fault::{Origin, Step};
 use crate::fleet::workers::{WorkerCount, config::LIVE_UNLIMITED};
 use crate::plan::arithmetic::{self, Offered, WorstAttempts, WorstLoad};
+use crate::plan::fleet::PolicyRef;
+use crate::plan::service::{RawCall, RawService};
 use crate::plan::{Action, Compare, Deed, Fleet, Loaded, Plan};
+use crate::policy::Attempts;
 use crate::service::{ServiceConfig, ServiceTime, config::Servers};
 use crate::time::{Span, Timestamp};
 use std::fmt::Write as _;
@@ -88,9 +92,12 @@ fn summary(out: &mut String, plan: &Plan, width: usize) {
     put(out, "", &format!("{}: {} in full, {faults}, seed {}{scale}", plan.name, plan.length, plan.seed), width);
     put(out, "  target   ", &target(plan), width);
     match &plan.target.model {
-        Some(model) => put(out, "  model    ", &format!("in simulation: {}", behaviour(model)), width),
+        Some(model) => put(out, "  model    ", &format!("in simulation: {}", service(model)), width),
         None if simulates(plan) => {}
         None => put(out, "  runs     ", "live only: a `model` beside the `url` would let it be simulated", width),
+    }
+    for entry in &plan.target.services.0 {
+        put(out, "  service  ", &format!("{}: {}", entry.name, service(&entry.value)), width);
     }
     for fleet in &plan.fleets {
         let policy = if fleet.policy_name == "inline" { "its own policy" } else { &fleet.policy_name };
@@ -154,11 +161,25 @@ fn put(out: &mut String, head: &str, text: &str, width: usize) {
 }
 
 fn target(plan: &Plan) -> String {
-    let Some(service) = &plan.target.service else {
+    let Some(built_in) = &plan.target.service else {
         let url = plan.target.url.as_ref().map(|url| url.value.to_string()).unwrap_or_default();
         return format!("{} {url}", plan.target.method.value);
     };
-    format!("built-in: {}", behaviour(service))
+    format!("built-in: {}", service(built_in))
+}
+
+/// A service and what it calls.
+fn service(service: &RawService) -> String {
+    let own = behaviour(&service.service);
+    let Some(RawCall { service: called, policy: At { value: PolicyRef::Inline(policy), .. }, .. }) = &service.calls else {
+        return own;
+    };
+    let attempts = match policy.attempts {
+        Attempts::Limited(1) => "1 attempt".to_string(),
+        Attempts::Limited(n) => format!("up to {n} attempts"),
+        Attempts::Unlimited => "unlimited attempts".to_string(),
+    };
+    format!("{own} alone; calls {} with {attempts}", called.value)
 }
 
 fn behaviour(service: &ServiceConfig) -> String {

@@ -76,6 +76,8 @@ keyword! {
 record! {
     /// What changes of a service. What is not named stays.
     pub struct ServiceChange {
+        /// Which of the target's `services` it is, by its name; the front one where nothing is said.
+        of: Option<String>,
         /// Its capacity, as a share of what the plan gives it.
         capacity: Option<Share>,
         /// Over how long the capacity gets there; at once where nothing is said.
@@ -96,13 +98,23 @@ record! {
 impl ServiceChange {
     /// Changes nothing.
     pub const fn nothing() -> Self {
-        Self { capacity: None, over: Span::ZERO, limiter: None, drain: None, restart: None, cache: None, reject_backlog: None }
+        Self {
+            of: None,
+            capacity: None,
+            over: Span::ZERO,
+            limiter: None,
+            drain: None,
+            restart: None,
+            cache: None,
+            reject_backlog: None,
+        }
     }
 
     /// What puts back what this changes, of a service that the plan describes so. What happens once (a restart, another cache, a refused
     /// backlog) is not put back.
     pub fn undo(&self, plan: &ServiceConfig) -> Self {
         Self {
+            of: self.of.clone(),
             capacity: self.capacity.map(|_| Share::ALL),
             over: self.over,
             limiter: self.limiter.as_ref().map(|_| plan.limiter.clone().map_or(Setting::Off, Setting::To)),
@@ -150,7 +162,7 @@ impl ServiceChange {
 }
 
 impl fmt::Display for ServiceChange {
-    /// In a few words: `capacity 20% over 5s, limiter off`.
+    /// In a few words: `capacity 20% over 5s, limiter off`, or `db: capacity 20%`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let over = if self.over.is_zero() { String::new() } else { format!(" over {}", self.over) };
         let parts = [
@@ -171,7 +183,8 @@ impl fmt::Display for ServiceChange {
             self.cache.map(|cache| format!("{} cache", cache.word())),
             self.reject_backlog.as_ref().map(|_| "backlog refused".to_string()),
         ];
-        f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+        let of = self.of.as_ref().map_or(String::new(), |of| format!("{of}: "));
+        write!(f, "{of}{}", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 }
 

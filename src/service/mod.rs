@@ -35,5 +35,5 @@ pub use counts::Counts;
 pub use key::{KeyHash, RequestKey};
 pub use machine::{Calling, Service};
 pub use request::{Answer, Arrival, BROKEN, Metadata};
-pub use system::{System, SystemConfig};
+pub use system::{CallCounts, System, SystemConfig};
 pub use time::ServiceTime;

@@ -1,54 +1,115 @@
 //! The services of a target together: which of them a request is for, and what they call.
+//!
+//! A request goes to the service that its destination names, and to the front one where it names none. A service may call another one
+//! for every request: after its own work, its server taken meanwhile, by a retry policy and with a budget of its own. Calls are
+//! operations like any client's and run by the same loop (`operation`); their timers are kept here, so that whoever drives a system
+//! needs to know of nothing but requests, answers and the time. One service that calls nothing costs nothing more than itself.
 
-use super::{Answer, Arrival, Counts, Service, ServiceChange, ServiceConfig};
+mod call;
+mod config;
+mod mesh;
+
+pub use call::CallCounts;
+pub use config::{CallConfig, FailsConfig, MAX_DEPTH, MAX_SERVICES, Member, SystemConfig};
+
+use super::{Answer, Arrival, Counts, Service, ServiceChange};
 use crate::time::Timestamp;
-
-/// The services of a target, with every name resolved.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SystemConfig {
-    /// What serves every request that is for none of the others.
-    pub front: ServiceConfig,
-}
+use mesh::Mesh;
 
 /// The services of a target, sans-IO: driven as a [`Service`] is.
-#[derive(Clone, Debug)]
-pub struct System {
-    front: Service,
+#[derive(Debug)]
+pub struct System(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Alone(Box<Service>),
+    Mesh(Box<Mesh>),
 }
 
 impl System {
     /// All idle.
     pub fn new(config: &SystemConfig) -> Self {
-        Self { front: Service::new(&config.front) }
+        Self(if config.is_alone() {
+            Kind::Alone(Box::new(Service::new(&config.front.service)))
+        } else {
+            Kind::Mesh(Box::new(Mesh::new(config)))
+        })
     }
 
     /// A request arrives; answers that are due go to `out`.
     pub fn arrive(&mut self, now: Timestamp, arrival: Arrival, out: &mut Vec<Answer>) {
-        self.front.arrive(now, arrival, out);
+        match &mut self.0 {
+            Kind::Alone(service) => service.arrive(now, arrival, out),
+            Kind::Mesh(mesh) => mesh.arrive(now, arrival, out),
+        }
     }
 
-    /// The client of a request has gone. An id that waits for no answer is ignored.
+    /// The client of a request has gone. An id that waits for no answer is ignored. A service that notices ends its call as well; what it
+    /// called hears of that, and may notice or not.
     pub fn cancel(&mut self, now: Timestamp, id: u64, out: &mut Vec<Answer>) {
-        self.front.cancel(now, id, out);
+        match &mut self.0 {
+            Kind::Alone(service) => service.cancel(now, id, out),
+            Kind::Mesh(mesh) => mesh.cancel(now, id, out),
+        }
     }
 
     /// The moment at which [`System::advance`] has something to do; none while nothing is going on.
     pub fn due(&self) -> Option<Timestamp> {
-        self.front.due()
+        match &self.0 {
+            Kind::Alone(service) => service.due(),
+            Kind::Mesh(mesh) => mesh.due(),
+        }
     }
 
     /// Lets the time pass; the answers that are due by now go to `out`.
     pub fn advance(&mut self, now: Timestamp, out: &mut Vec<Answer>) {
-        self.front.advance(now, out);
+        match &mut self.0 {
+            Kind::Alone(service) => service.advance(now, out),
+            Kind::Mesh(mesh) => mesh.advance(now, out),
+        }
     }
 
-    /// Changes a service while it runs.
+    /// Changes the service that the change names while it runs; none where no service has the name, see [`System::has`].
     pub fn change(&mut self, now: Timestamp, change: &ServiceChange, out: &mut Vec<Answer>) {
-        self.front.change(now, change, out);
+        match &mut self.0 {
+            Kind::Alone(service) if change.of.is_none() => service.change(now, change, out),
+            Kind::Alone(_) => {}
+            Kind::Mesh(mesh) => mesh.change(now, change, out),
+        }
     }
 
-    /// What they did so far, and hold.
+    /// Whether one of the services that stand beside the front one has that name.
+    pub fn has(&self, name: &str) -> bool {
+        match &self.0 {
+            Kind::Alone(_) => false,
+            Kind::Mesh(mesh) => mesh.has(name),
+        }
+    }
+
+    /// What the front service did so far and holds; but `useful` and `wasted` are of all services, so that their share is that of all work.
     pub fn counts(&self) -> Counts {
-        self.front.counts()
+        match &self.0 {
+            Kind::Alone(service) => service.counts(),
+            Kind::Mesh(mesh) => mesh.counts(),
+        }
+    }
+
+    /// What each service did so far and holds, the front one first, which is called `service`.
+    pub fn each(&self) -> Vec<(&str, Counts)> {
+        match &self.0 {
+            Kind::Alone(service) => vec![(mesh::FRONT, service.counts())],
+            Kind::Mesh(mesh) => mesh.each().collect(),
+        }
+    }
+
+    /// What came of the calls, for each service that makes some: who calls, whom, and the counts.
+    pub fn calls(&self) -> Vec<(&str, &str, CallCounts)> {
+        match &self.0 {
+            Kind::Alone(_) => Vec::new(),
+            Kind::Mesh(mesh) => mesh.calls().collect(),
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 mod failures;
 mod incident_a;
+mod layers;
 mod queueing;
 #[path = "../it/simulated.rs"]
 mod simulated;

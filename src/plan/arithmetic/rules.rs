@@ -1,5 +1,6 @@
 //! The rules of arithmetic that apply to a plan, each with the plan's numbers.
 
+use super::layers::{Layer, layers};
 use super::{
     Offered, WorstAttempts, capacity, most_offered, offered, offered_total, policies_of, requeues, worst_attempts,
     worst_attempts_of, worst_load,
@@ -47,14 +48,14 @@ pub fn rules(plan: &Plan) -> Vec<Rule> {
 struct Load {
     /// Operations per second offered, λ.
     offered: f64,
-    /// Requests per second served, μ.
+    /// Requests per second served, μ: by the least of the services that each of them passes.
     capacity: f64,
 }
 
 impl Load {
     /// None where either is not known: somebody else's target has a capacity, and a plan without a model does not say which.
     fn of(plan: &Plan) -> Option<Self> {
-        let capacity = capacity(plan.target.behaviour()?)?;
+        let capacity = layers(plan).into_iter().filter_map(|layer| layer.capacity).min_by(f64::total_cmp)?;
         let offered = offered_total(plan)?;
         (offered > 0.0 && capacity > 0.0).then_some(Self { offered, capacity })
     }
@@ -90,6 +91,32 @@ fn overload(load: &Load) -> Option<Rule> {
     })
 }
 
+/// λ·(R+1) > μ, behind the front service: where calls are retried, attempts multiply from layer to layer. `worst`: attempts per second of
+/// all clients.
+fn layered(plan: &Plan, worst: f64) -> Option<Rule> {
+    let layers = layers(plan);
+    let of = |layer: &Layer| layer.capacity.map(|capacity| (worst * layer.most / capacity, capacity));
+    let behind = layers.iter().filter(|layer| layer.most > 1.0).filter_map(|layer| Some((layer, of(layer)?)));
+    let (layer, (ratio, capacity)) = behind.max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0))?;
+    let name = layer.name.as_deref().unwrap_or_default();
+    if ratio <= 1.0 {
+        return None;
+    }
+    let sentence = if layer.most.is_finite() {
+        format!(
+            "vulnerable to a retry storm: {}/s with every retry of the clients, times {} of the calls behind one another, are {}/s at `{name}`, \
+             more than the {}/s that it serves (λ·(R+1) > μ in layers: retry in one of them only)",
+            n(worst),
+            n(layer.most),
+            n(worst * layer.most),
+            n(capacity)
+        )
+    } else {
+        format!("vulnerable to a retry storm: calls are retried without limit, and `{name}` serves {}/s", n(capacity))
+    };
+    Some(rule("retry_storm", true, sentence))
+}
+
 /// λ·(R+1) > μ.
 fn storm(plan: &Plan, load: &Load) -> Option<Rule> {
     if load.offered >= load.capacity {
@@ -108,6 +135,9 @@ fn storm(plan: &Plan, load: &Load) -> Option<Rule> {
             return Some(rule("retry_storm", !budgeted, sentence));
         };
         worst += most_of(fleet, plan, load) * attempts;
+    }
+    if let Some(rule) = layered(plan, worst) {
+        return Some(rule);
     }
     let set = plan.senders().any(|fleet| most_offered(fleet, plan).rate() > offered(&fleet.config).rate());
     let danger = worst > load.capacity;

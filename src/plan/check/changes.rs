@@ -4,7 +4,7 @@
 //! baseline comes before it, it counts the requests that came while it acted, and recovery can be judged after it. A restart and a cold
 //! cache end by themselves: they act for as long as the service is down, a second at least.
 
-use super::{Context, service};
+use super::{Context, names, service};
 use crate::config::Place;
 use crate::fault::Step;
 use crate::plan::RawPlan;
@@ -55,7 +55,7 @@ impl Changes<'_> {
             service::limiters(limiters, &path, cx);
         }
         self.lasts(step, change, cx);
-        let Some(config) = self.service(cx) else { return (None, Vec::new()) };
+        let Some(config) = self.service(change, cx) else { return (None, Vec::new()) };
         let deed = |change, ends| Deed::Service { change: Box::new(change), ends };
         let mut actions = vec![Action { name: name.clone(), at: times.from, what: deed(change.clone(), false), place }];
         if step.r#for.is_some() && times.to < times.end {
@@ -78,8 +78,17 @@ impl Changes<'_> {
     }
 
     /// The service that is changed; said where the plan has none.
-    fn service(&self, cx: &mut Context) -> Option<ServiceConfig> {
+    fn service(&self, change: &ServiceChange, cx: &mut Context) -> Option<ServiceConfig> {
         let target = &self.raw.target.0.as_ref()?.value;
+        if let Some(of) = &change.of {
+            let known: Vec<&str> = target.services.0.iter().map(|entry| entry.name.as_str()).collect();
+            let found = target.services.get(of).map(|service| service.service.clone());
+            if found.is_none() {
+                let place = cx.at(&["timeline", self.index, "service", "of"]);
+                names::unknown("service", of, place, &known, cx);
+            }
+            return found;
+        }
         let service = target.behaviour().cloned();
         if service.is_none() {
             let message = "there is no service to change: the target is a URL, and nothing here can change somebody's server";
@@ -117,7 +126,7 @@ pub(super) fn conflicts(actions: &[Action], cx: &mut Context) {
         let Some(ended) = actions.get(index + 1).filter(|next| matches!(changes(next), Some((_, true)))) else { continue };
         let during = |other: &&Action| begun.at <= other.at && other.at < ended.at && other.name != begun.name;
         for other in actions.iter().filter(during) {
-            let Some((others, false)) = changes(other) else { continue };
+            let Some((others, false)) = changes(other).filter(|(others, _)| others.of == change.of) else { continue };
             let Some(part) = change.lasting().find(|part| others.lasting().any(|other| other == *part)) else { continue };
             let message = format!(
                 "`{}` changes `{part}` while `{}` does, whose end puts it back to what the plan's service says",

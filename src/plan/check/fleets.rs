@@ -22,6 +22,7 @@ pub(super) fn check(raw: &RawPlan, length: Option<Span>, cx: &mut Context) -> Ve
     let mut used = BTreeSet::new();
     used.extend(super::compare::named(raw));
     used.extend(super::actions::named(raw));
+    used.extend(super::calls::named(raw));
     let mut fleets = read_fleets(raw, length, &mut used, cx);
     // A number would name another fleet where one could not be read.
     if raw.fleets.0.as_ref().is_some_and(|table| table.value.0.len() == fleets.len()) {
@@ -35,7 +36,7 @@ pub(super) fn check(raw: &RawPlan, length: Option<Span>, cx: &mut Context) -> Ve
         }
         if !used.contains(entry.name.as_str()) {
             let message = format!("no fleet uses the policy `{}`", short(&entry.name));
-            cx.warn(entry.place, message, "name it in a fleet, an action or in `compare`, or remove it");
+            cx.warn(entry.place, message, "name it in a fleet, an action, a service's `calls` or in `compare`, or remove it");
         }
     }
     fleets

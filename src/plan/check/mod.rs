@@ -1,6 +1,7 @@
 //! From what a plan says to what can be run: names resolved, numbers checked against each other.
 
 mod actions;
+mod calls;
 mod changes;
 mod compare;
 mod devices;
@@ -63,6 +64,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
     let length = length(&raw.length, &mut cx);
     let timer_grain = timer_grain(&raw.timer_grain, &mut cx);
     let mut fleets = fleets::check(&raw, length, &mut cx);
+    let resolved = calls::resolve(&raw, &mut cx);
     if let Some(target) = &raw.target.0 {
         target::check(&target.value, &fleets, actions::calls(&raw), &mut cx);
     }
@@ -76,7 +78,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
     Some(Plan {
         name: name?,
         seed: raw.seed.0?,
-        target: raw.target.0?.value,
+        target: resolved?,
         network: raw.network.0?,
         fleets,
         steady_state: judged.steady_state,

@@ -39,8 +39,11 @@ pub(super) fn check(target: &TargetConfig, fleets: &[Fleet], calls: bool, cx: &m
     }
     for (key, service) in [("service", &target.service), ("model", &target.model)] {
         if let Some(service) = service {
-            super::service::check(service, &["target", key], cx);
+            super::service::check(&service.service, &["target", key], cx);
         }
+    }
+    for entry in &target.services.0 {
+        super::service::check(&entry.value.service, &["target", "services", &entry.name], cx);
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) const NONE: &str = "none";
 /// Keys of which exactly one stands in a map beside others: what a budget is, and what opens a breaker.
 const KINDS: [&[&str]; 2] = [&["ratio", "bucket", "quota", "concurrent", "grpc"], &["failures", "rate", "above"]];
 
-/// Expands every preset that a plan uses: in its policies, in policies that are spelled out in a fleet, a comparison or an
+/// Expands every preset that a plan uses: in its policies, in policies that are spelled out in a fleet, a service's calls, a comparison or an
 /// action, and where a preset's name stands in place of that of a policy.
 pub fn expand(root: &mut Node, problems: &mut Problems) {
     let mut named = Vec::new();
@@ -30,6 +30,7 @@ pub fn expand(root: &mut Node, problems: &mut Problems) {
                 fleets.filter_map(|fleet| entry(fleet, "policy")).for_each(|node| either(node, &mut named, problems));
             }
             "compare" => compare(node, &mut named, problems),
+            "target" => calls(node).into_iter().for_each(|policy| either(policy, &mut named, problems)),
             "timeline" => {
                 let actions = values(node).into_iter().filter_map(|step| entry(step, "action")).flat_map(values);
                 actions.filter_map(|action| entry(action, "policy")).for_each(|node| either(node, &mut named, problems));
@@ -59,7 +60,13 @@ pub fn spelled_out(effective: &str) -> Vec<(String, Node)> {
         let named = move |(_, action): (String, Node)| (format!("timeline.{index}"), action);
         entries(step.get("action")).into_iter().map(named)
     });
+    let target = root.get("target");
+    let front =
+        ["service", "model"].map(|key| target.and_then(|target| target.get(key)).map(|node| (key.to_string(), node.clone())));
+    let services = front.into_iter().flatten().chain(entries(target.and_then(|target| target.get("services"))));
+    let called = services.filter_map(|(name, service)| Some((format!("target.{name}"), service.get("calls")?.clone())));
     let mut found = entries(root.get("policies"));
+    found.extend(called.filter_map(inline));
     found.extend(entries(root.get("fleets")).into_iter().filter_map(inline));
     found.extend(compared.flat_map(|candidate| entries(Some(&candidate))));
     found.extend(steps.filter_map(inline));
@@ -92,6 +99,17 @@ fn compare(node: &mut Node, named: &mut Vec<(String, Place)>, problems: &mut Pro
             _ => values(candidate).into_iter().for_each(|policy| policy_node(policy, problems)),
         }
     }
+}
+
+/// The policies of a target's services.
+fn calls(target: &mut Node) -> Vec<&mut Node> {
+    let Value::Map(entries) = &mut target.value else { return Vec::new() };
+    let services = entries.iter_mut().flat_map(|(key, node)| match key.name.as_str() {
+        "service" | "model" => vec![node],
+        "services" => values(node),
+        _ => Vec::new(),
+    });
+    services.filter_map(|service| entry(service, "calls")).filter_map(|calls| entry(calls, "policy")).collect()
 }
 
 /// What a map or a list holds.

@@ -103,7 +103,8 @@ impl State {
     pub fn admit(&mut self, now: Timestamp, inside: Option<u64>, penalty: &PenaltyBox, count_rejected: bool) -> bool {
         let banned = self.ban.is_on(now);
         // The meter sees what a ban refuses only where the rejected count.
-        let passes = (!banned || count_rejected) && self.meter.admit(now, inside) && !banned;
+        let seen = !banned || count_rejected;
+        let passes = seen && self.meter.admit(now, inside) && !banned;
         if !passes {
             self.ban.extend(now, penalty);
         }

@@ -30,7 +30,7 @@ impl Service {
             return self.refuse(arrival.id, &refusal, out);
         }
         if self.is_duplicate(arrival, out) {
-            return self.limiters.left(self.now, &arrival.of, Span::ZERO, true);
+            return self.limiters.left(self.now, &arrival.of, Span::ZERO, false);
         }
         if let Err(refusal) = self.pass_admission(&arrival.of) {
             self.counts.not_admitted += 1;

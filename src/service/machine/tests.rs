@@ -180,7 +180,7 @@ fn service(text: &str) -> Service {
     );
     let source = crate::plan::Source { file: "plan.yaml", text: &text, overrides: &[], env: &|_| None };
     let plan = crate::plan::load(&source).unwrap_or_else(|error| panic!("{error}")).plan;
-    Service::new(plan.target.service.as_ref().unwrap())
+    Service::new(plan.target.behaviour().unwrap())
 }
 
 /// What a request says of itself, for those steps that need it.

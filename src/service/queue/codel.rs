@@ -88,8 +88,8 @@ impl Control {
         }
     }
 
-    /// There was nobody to take out.
-    pub fn found_nobody(&mut self) {
+    /// Nobody waits any more.
+    pub fn ran_empty(&mut self) {
         self.first_above = None;
         if self.last != Last::DroppedFirst {
             self.dropping = false;

@@ -78,7 +78,7 @@ record! {
         adaptive_after: Span = ADAPTIVE_AFTER,
         /// Whoever has waited for so long is served no more.
         expire_after: Option<Expiry>,
-        /// Drops whoever is taken out while the waits stay above a target.
+        /// Drops whoever is taken out while the waits stay above a target. It sees those who are taken out, so it is for `fifo`.
         codel: Option<Codel>,
         /// Who is thrown out of a full queue, the newcomer included: by these words, one after the other. The newcomer where nothing is said.
         shed: Option<Vec<ShedBy>>;

@@ -36,7 +36,7 @@ record! {
         checked: Option<Checked>,
     } => |expiry: &ExpirySettings| {
         if expiry.age.is_zero() {
-            return Err("`age` must be above zero: somewhat less than the clients' timeout, such as `29s`".to_string());
+            return Err("`age` must be above zero: somewhat shorter than the clients' timeout, such as `29s`".to_string());
         }
         Ok(())
     }
@@ -78,8 +78,10 @@ impl Read for Expiry {
         }
         let age = Span::read(node, problems)?;
         if age.is_zero() {
-            problems
-                .error(node.place, "`expire_after` must be above zero: somewhat less than the clients' timeout, such as `29s`");
+            problems.error(
+                node.place,
+                "`expire_after` must be above zero: somewhat shorter than the clients' timeout, such as `29s`",
+            );
             return None;
         }
         Some(Self::after(age))

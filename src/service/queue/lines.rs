@@ -94,12 +94,7 @@ impl Queue {
 
     /// Takes out who is next, for an idle server; who has to go in place of being served comes out first, one at each call.
     pub fn pop(&mut self, jobs: &mut Jobs, now: Timestamp) -> Option<Popped> {
-        let Some(slot) = self.take(jobs, now) else {
-            if let Some(codel) = &mut self.codel {
-                codel.found_nobody();
-            }
-            return None;
-        };
+        let slot = self.take(jobs, now)?;
         if self.expiry.is_none() && self.codel.is_none() {
             return Some(Popped::Serve(slot));
         }
@@ -183,6 +178,11 @@ impl Queue {
         }
         self.lines[line].remove(jobs, slot);
         self.len -= 1;
+        if self.len == 0
+            && let Some(codel) = &mut self.codel
+        {
+            codel.ran_empty();
+        }
     }
 
     /// Who is to be served next, and in which line it stands.
@@ -251,7 +251,7 @@ impl Classes {
     fn rank(self, order: Order, line: usize) -> usize {
         match order {
             Order::Priority => line / self.attempts,
-            Order::FreshFirst => usize::from(line % self.attempts > 0),
+            Order::FreshFirst => usize::from(!line.is_multiple_of(self.attempts)),
             Order::Fifo | Order::Lifo | Order::AdaptiveLifo => 0,
         }
     }

@@ -36,9 +36,12 @@ impl Holding {
         Self { capacity: 1.0, limiter, drain: config.drain.map(|rate| rate.get()), changes: 0 }
     }
 
-    /// After a change.
+    /// After a change; one of another service than the front one is only counted.
     pub fn change(&mut self, change: &ServiceChange) {
         self.changes += 1;
+        if change.of.is_some() {
+            return;
+        }
         if let Some(share) = change.capacity {
             self.capacity = share.get();
         }
@@ -72,6 +75,9 @@ pub async fn answer(request: Request<Incoming>, peer: IpAddr, service: &Handle) 
     };
     let change = plan::decode(body.to_bytes().into(), "body").and_then(|text| plan::service_change("body", &text));
     match change {
+        Ok(ServiceChange { of: Some(of), .. }) if !service.has(&of) => {
+            page(StatusCode::BAD_REQUEST, format!("body: no service is called `{of}`: name one of the target's `services`\n"))
+        }
         Ok(change) => {
             service.change(&change);
             page::json(&service.holding())

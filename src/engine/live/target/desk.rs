@@ -89,6 +89,11 @@ impl Desk {
         self.clock.wall_millis()
     }
 
+    /// Whether a service beside the front one has that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.state.borrow().service.has(name)
+    }
+
     /// What the machine did so far.
     pub fn counts(&self) -> Counts {
         self.state.borrow().service.counts()

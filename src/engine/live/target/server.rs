@@ -78,7 +78,7 @@ impl Server {
         let timer = Timer::new().map_err(TargetError::Timer)?;
         let shared = Shared {
             desk: Desk::new(config, clock),
-            holding: RefCell::new(Holding::new(&config.front)),
+            holding: RefCell::new(Holding::new(&config.front.service)),
             seed,
             connections: Cell::new(0),
             accept_errors: Cell::new(0),
@@ -126,6 +126,11 @@ impl Handle {
     /// The counts by now.
     pub fn read(&self) -> Stats {
         Stats::new(&self.0.desk.counts(), self.0.connections.get(), self.0.accept_errors.get())
+    }
+
+    /// Whether a service beside the front one has that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.desk.has(name)
     }
 
     /// Changes the service at once.
@@ -310,7 +315,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
-            let server = Server::bind(any, &SystemConfig { front: config.clone() }, 1, LiveClock::starting_now()).unwrap();
+            let server = Server::bind(any, &SystemConfig::of(config.clone()), 1, LiveClock::starting_now()).unwrap();
             let (addr, stats) = (server.addr(), server.handle());
             let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
             let reader = stats.clone();
@@ -501,15 +506,50 @@ mod tests {
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let bound = runtime.block_on(async {
-            Server::bind(
-                taken.local_addr().unwrap(),
-                &SystemConfig { front: config(1, 1, 1, false) },
-                1,
-                LiveClock::starting_now(),
-            )
-            .err()
+            Server::bind(taken.local_addr().unwrap(), &SystemConfig::of(config(1, 1, 1, false)), 1, LiveClock::starting_now())
+                .err()
         });
         let message = bound.expect("it is taken").to_string();
         assert!(message.contains("cannot listen on 127.0.0.1:") && message.contains("choose another port"), "{message}");
+    }
+
+    /// Sends a request with a body on a connection of its own; the whole answer.
+    async fn post(addr: SocketAddr, head: &str, body: &str) -> String {
+        let mut stream = connect(addr).await;
+        send(&mut stream, &format!("{head}\r\nHost: t\r\nContent-Length: {}\r\n\r\n{body}", body.len())).await;
+        receive(&mut stream).await
+    }
+
+    #[test]
+    fn the_service_is_changed_while_it_runs_and_what_is_wrong_is_said() {
+        const POST: &str = "POST /stormwake/service HTTP/1.1";
+        let ((), stats) = with_server(&config(1, 1, 5, false), async |addr, handle| {
+            let yaml = post(addr, POST, "limiter: { sliding_log: { limit: 1, window: 1m } }\n").await;
+            assert!(yaml.starts_with("HTTP/1.1 200") && yaml.contains(r#""limiter":["sliding_log"]"#), "{yaml}");
+            let mut stream = connect(addr).await;
+            assert!(ask(&mut stream, "GET / HTTP/1.1").await.starts_with("HTTP/1.1 200"));
+            assert!(ask(&mut stream, "GET / HTTP/1.1").await.starts_with("HTTP/1.1 429"));
+            let json = post(addr, POST, r#"{"limiter": "off", "drain": "50/s"}"#).await;
+            assert!(json.contains(r#"{"capacity":1.0,"limiter":[],"drain":50.0,"changes":2}"#), "{json}");
+            assert!(ask(&mut stream, "GET / HTTP/1.1").await.starts_with("HTTP/1.1 200"));
+
+            let wrong = post(addr, POST, "capacity: 20\nlimitr: off\n").await;
+            let parts = ["HTTP/1.1 400", "body:1:11: error: a share needs a unit", "body:2:1: error: unknown key `limitr`", "did you mean `limiter`?"];
+            assert!(parts.iter().all(|part| wrong.contains(part)), "{wrong}");
+            for (head, body, status) in [
+                ("GET /stormwake/service HTTP/1.1", String::new(), "405"),
+                ("DELETE /stormwake/service HTTP/1.1", String::new(), "405"),
+                ("POST /stormwake/service HTTP/1.1\r\nOrigin: http://elsewhere", "cache: cold".into(), "403"),
+                (POST, "#".repeat((64 << 10) + 1), "413"),
+                (POST, "\u{0}".into(), "400"),
+            ] {
+                let answer = post(addr, head, &body).await;
+                assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{head}: {answer}");
+            }
+            assert_eq!(handle.holding().changes, 2, "what is wrong changes nothing");
+            let metrics = ask(&mut connect(addr).await, "GET /metrics HTTP/1.1").await;
+            assert!(metrics.contains("content-type: text/plain; version=0.0.4") && metrics.contains("\nstormwake_target_changes_total 2\n"));
+        });
+        assert_eq!((stats.arrived, stats.served, stats.limited), (3, 2, 1), "none of those count");
     }
 }

@@ -110,6 +110,7 @@ pub fn plan(success: Success, connections: Connections) -> Plan {
         network: crate::network::Network::loopback(),
         target: TargetConfig {
             model: None,
+            services: Table::default(),
             url: Some(At { value: TargetUrl::parse("http://127.0.0.1/x").unwrap(), place: nowhere }),
             service: None,
             method: At { value: "GET".into(), place: nowhere },
