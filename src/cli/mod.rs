@@ -50,6 +50,9 @@ enum Command {
     /// Write a commented plan to start from.
     Init(init::Args),
     /// Run the built-in target alone.
+    ///
+    /// Its counts are at /stormwake/stats (JSON) and /metrics (Prometheus). `POST /stormwake/service` changes it while it runs, with what a step of a plan's
+    /// timeline says under `service:`, from this machine only: curl -d 'capacity: 20%' localhost:8080/stormwake/service
     Target(target::Args),
 }
 

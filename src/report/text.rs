@@ -312,6 +312,7 @@ fn generator(result: &RunResult, style: &Style) -> String {
         some(generator.late, "late"),
         some(generator.dropped, "dropped"),
         wasted.map_or(String::new(), |share| format!("target: wasted work {}", percent(Some(share)))),
+        result.service.as_ref().map_or(String::new(), |service| some(service.duplicates_executed, "done again")),
     ];
     parts_line("generator", &parts, style)
 }

@@ -91,7 +91,7 @@ mod tests {
             let (mut names, mut map) = (Names::default(), BTreeMap::new());
             for step in 0..4000u64 {
                 let name = (step * step % 911) << shift;
-                if step % 3 == 0 {
+                if step.is_multiple_of(3) {
                     assert_eq!(names.remove(name), map.remove(&name), "step {step}");
                 } else {
                     assert_eq!(names.insert(name, step), map.insert(name, step), "step {step}");

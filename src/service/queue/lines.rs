@@ -251,7 +251,7 @@ impl Classes {
     fn rank(self, order: Order, line: usize) -> usize {
         match order {
             Order::Priority => line / self.attempts,
-            Order::FreshFirst => usize::from(line % self.attempts > 0),
+            Order::FreshFirst => usize::from(!line.is_multiple_of(self.attempts)),
             Order::Fifo | Order::Lifo | Order::AdaptiveLifo => 0,
         }
     }

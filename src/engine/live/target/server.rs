@@ -512,4 +512,44 @@ mod tests {
         let message = bound.expect("it is taken").to_string();
         assert!(message.contains("cannot listen on 127.0.0.1:") && message.contains("choose another port"), "{message}");
     }
+
+    /// Sends a request with a body on a connection of its own; the whole answer.
+    async fn post(addr: SocketAddr, head: &str, body: &str) -> String {
+        let mut stream = connect(addr).await;
+        send(&mut stream, &format!("{head}\r\nHost: t\r\nContent-Length: {}\r\n\r\n{body}", body.len())).await;
+        receive(&mut stream).await
+    }
+
+    #[test]
+    fn the_service_is_changed_while_it_runs_and_what_is_wrong_is_said() {
+        const POST: &str = "POST /stormwake/service HTTP/1.1";
+        let ((), stats) = with_server(&config(1, 1, 5, false), async |addr, handle| {
+            let yaml = post(addr, POST, "limiter: { sliding_log: { limit: 1, window: 1m } }\n").await;
+            assert!(yaml.starts_with("HTTP/1.1 200") && yaml.contains(r#""limiter":["sliding_log"]"#), "{yaml}");
+            let mut stream = connect(addr).await;
+            assert!(ask(&mut stream, "GET / HTTP/1.1").await.starts_with("HTTP/1.1 200"));
+            assert!(ask(&mut stream, "GET / HTTP/1.1").await.starts_with("HTTP/1.1 429"));
+            let json = post(addr, POST, r#"{"limiter": "off", "drain": "50/s"}"#).await;
+            assert!(json.contains(r#"{"capacity":1.0,"limiter":[],"drain":50.0,"changes":2}"#), "{json}");
+            assert!(ask(&mut stream, "GET / HTTP/1.1").await.starts_with("HTTP/1.1 200"));
+
+            let wrong = post(addr, POST, "capacity: 20\nlimitr: off\n").await;
+            let parts = ["HTTP/1.1 400", "body:1:11: error: a share needs a unit", "body:2:1: error: unknown key `limitr`", "did you mean `limiter`?"];
+            assert!(parts.iter().all(|part| wrong.contains(part)), "{wrong}");
+            for (head, body, status) in [
+                ("GET /stormwake/service HTTP/1.1", String::new(), "405"),
+                ("DELETE /stormwake/service HTTP/1.1", String::new(), "405"),
+                ("POST /stormwake/service HTTP/1.1\r\nOrigin: http://elsewhere", "cache: cold".into(), "403"),
+                (POST, "#".repeat((64 << 10) + 1), "413"),
+                (POST, "\u{0}".into(), "400"),
+            ] {
+                let answer = post(addr, head, &body).await;
+                assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{head}: {answer}");
+            }
+            assert_eq!(handle.holding().changes, 2, "what is wrong changes nothing");
+            let metrics = ask(&mut connect(addr).await, "GET /metrics HTTP/1.1").await;
+            assert!(metrics.contains("content-type: text/plain; version=0.0.4") && metrics.contains("\nstormwake_target_changes_total 2\n"));
+        });
+        assert_eq!((stats.arrived, stats.served, stats.limited), (3, 2, 1), "none of those count");
+    }
 }

@@ -206,8 +206,7 @@ impl Both {
 
     fn serve_one(&mut self) {
         let mut popped = Vec::new();
-        loop {
-            let Some(next) = self.queue.pop(&mut self.jobs, self.now) else { break };
+        while let Some(next) = self.queue.pop(&mut self.jobs, self.now) {
             let (Popped::Serve(slot) | Popped::Drop(slot) | Popped::Expired(slot)) = next;
             self.jobs.remove(slot);
             popped.push(next);
@@ -252,7 +251,7 @@ impl Both {
                 self.jobs.remove(slot);
             }
             // Now and then it runs empty.
-            _ if draws.bits() % 8 == 0 => (0..30).for_each(|_| self.serve_one()),
+            _ if draws.bits().is_multiple_of(8) => (0..30).for_each(|_| self.serve_one()),
             _ => {}
         }
         assert_eq!((self.queue.len(), self.jobs.len()), (self.naive.waiting.len(), self.naive.waiting.len()));
