@@ -4,7 +4,7 @@ use super::page::{self, page};
 use super::server::Handle;
 use crate::plan;
 use crate::service::limiter::{LimiterConfig, LimitersConfig};
-use crate::service::{ServiceChange, ServiceConfig};
+use crate::service::{ServiceChange, ServiceConfig, SystemConfig};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
@@ -19,6 +19,9 @@ const MAX_CHANGE: usize = 64 << 10;
 /// What of a service can be changed for good, as it is.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Holding {
+    /// Which of several services it is; the front one where nothing is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
     /// Its capacity as a share of what the plan gives it, once it has got there.
     pub capacity: f64,
     /// The kinds of its limiters.
@@ -30,10 +33,16 @@ pub struct Holding {
 }
 
 impl Holding {
-    /// As the plan says.
-    pub fn new(config: &ServiceConfig) -> Self {
+    /// Of every service, as the plan says; the front one first.
+    pub fn of_all(config: &SystemConfig) -> Vec<Self> {
+        let others = config.services.iter().map(|(name, member)| Self::new(Some(name.clone()), &member.service));
+        std::iter::once(Self::new(None, &config.front.service)).chain(others).collect()
+    }
+
+    /// Of a service, as the plan says.
+    pub fn new(of: Option<String>, config: &ServiceConfig) -> Self {
         let limiter = config.limiter.as_ref().map(kinds).unwrap_or_default();
-        Self { capacity: 1.0, limiter, drain: config.drain.map(|rate| rate.get()), changes: 0 }
+        Self { of, capacity: 1.0, limiter, drain: config.drain.map(|rate| rate.get()), changes: 0 }
     }
 
     /// After a change; one of another service than the front one is only counted.
@@ -80,10 +89,20 @@ pub async fn answer(request: Request<Incoming>, peer: IpAddr, service: &Handle) 
         }
         Ok(change) => {
             service.change(&change);
-            page::json(&service.holding())
+            let all = service.holding();
+            match all.iter().find(|holding| holding.of == change.of) {
+                Some(holding) => page::json(holding),
+                None => page(StatusCode::BAD_REQUEST, unknown(change.of.as_deref().unwrap_or_default(), &all)),
+            }
         }
         Err(error) => page(StatusCode::BAD_REQUEST, format!("{error}\n")),
     }
+}
+
+fn unknown(name: &str, all: &[Holding]) -> String {
+    let known: Vec<&str> = all.iter().filter_map(|holding| holding.of.as_deref()).collect();
+    let known = if known.is_empty() { "leave `of` out: there is one service".into() } else { format!("expected one of: {}", known.join(", ")) };
+    format!("body: error: no service is called `{}`\n = help: {known}\n", name.chars().take(60).collect::<String>())
 }
 
 /// What is left of the body is not read.

@@ -79,6 +79,11 @@ impl Desk {
         self.tell(|state, now| state.service.change(now, change, &mut state.out));
     }
 
+    /// What each service did so far, the front one first.
+    pub fn each(&self) -> Vec<(String, Counts)> {
+        self.state.borrow().service.each().into_iter().map(|(name, counts)| (name.to_string(), counts)).collect()
+    }
+
     /// The machine's time.
     pub fn now(&self) -> Timestamp {
         self.clock.now()

@@ -2,11 +2,13 @@
 
 use super::control::Holding;
 use super::wire::Stats;
+use crate::service::Counts;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// A page of plain text.
@@ -14,9 +16,17 @@ pub fn page(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>>
     typed(status, "text/plain", body)
 }
 
-/// The counts as JSON.
-pub fn stats(stats: &Stats) -> Response<Full<Bytes>> {
-    json(stats)
+/// The counts as JSON; where there are several services, those of each under its name beside them.
+pub fn stats(stats: &Stats, each: &[(String, Counts)]) -> Response<Full<Bytes>> {
+    #[derive(Serialize)]
+    struct Page<'a> {
+        #[serde(flatten)]
+        front: &'a Stats,
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        services: BTreeMap<&'a str, Stats>,
+    }
+    let services = each.iter().map(|(name, counts)| (name.as_str(), Stats::new(counts, 0, 0))).collect();
+    json(&Page { front: stats, services })
 }
 
 /// Something as JSON.
@@ -25,8 +35,8 @@ pub fn json(what: &impl Serialize) -> Response<Full<Bytes>> {
 }
 
 /// The counts as Prometheus reads them.
-pub fn metrics(stats: &Stats, holding: &Holding) -> Response<Full<Bytes>> {
-    typed(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", exposition(stats, holding))
+pub fn metrics(stats: &Stats, each: &[(String, Counts)], holding: &[Holding]) -> Response<Full<Bytes>> {
+    typed(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", exposition(stats, each, holding))
 }
 
 fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
@@ -39,9 +49,9 @@ fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Resp
 /// A family of the exposition: its name without `stormwake_target_`, its kind, its help, and its samples by label.
 type Family<'a> = (&'static str, &'static str, &'static str, Vec<(String, f64)>);
 
-fn exposition(stats: &Stats, holding: &Holding) -> String {
+fn exposition(stats: &Stats, each: &[(String, Counts)], holding: &[Holding]) -> String {
     let mut text = String::new();
-    for (name, kind, help, samples) in families(stats, holding) {
+    for (name, kind, help, samples) in families(stats, holding).into_iter().chain(of_services(each)) {
         let name = format!("stormwake_target_{name}");
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for (labels, value) in samples {
@@ -51,7 +61,24 @@ fn exposition(stats: &Stats, holding: &Holding) -> String {
     text
 }
 
-fn families<'a>(s: &Stats, holding: &Holding) -> Vec<Family<'a>> {
+/// What each of several services counted.
+fn of_services<'a>(each: &[(String, Counts)]) -> Vec<Family<'a>> {
+    let label = |name: &str| format!("{{service=\"{}\"}}", name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"));
+    let of = |value: fn(&Stats) -> u64| -> Vec<(String, f64)> {
+        each.iter().map(|(name, counts)| (label(name), value(&Stats::new(counts, 0, 0)) as f64)).collect()
+    };
+    let refused = |stats: &Stats| stats.refused().iter().map(|(_, count)| count).sum();
+    let all: Vec<Family<'a>> = vec![
+        ("service_requests_total", "counter", "Requests that came, by service.", of(|s| s.arrived)),
+        ("service_served_total", "counter", "Requests served to the end, by service.", of(|s| s.served)),
+        ("service_refused_total", "counter", "Requests refused, dropped or lost, by service.", of(refused)),
+        ("service_queued", "gauge", "Requests that wait, by service.", of(|s| s.queued)),
+        ("service_in_service", "gauge", "Requests in service, by service.", of(|s| s.in_service)),
+    ];
+    all.into_iter().filter(|(_, _, _, samples)| !samples.is_empty()).collect()
+}
+
+fn families<'a>(s: &Stats, holding: &[Holding]) -> Vec<Family<'a>> {
     let one = |value: f64| vec![(String::new(), value)];
     let count = |value: u64| one(value as f64);
     let by = |label: &str, values: &[(&str, f64)]| -> Vec<(String, f64)> {
@@ -75,11 +102,11 @@ fn families<'a>(s: &Stats, holding: &Holding) -> Vec<Family<'a>> {
         ),
         ("work_seconds_total", "counter", "Service, by what it was for.", by("kind", &work)),
         ("accept_errors_total", "counter", "Connections that could not be accepted at once.", count(s.accept_errors)),
-        ("changes_total", "counter", "Changes made to the service while it ran.", count(holding.changes)),
+        ("changes_total", "counter", "Changes made to the service while it ran.", count(holding.iter().map(|of| of.changes).sum())),
         ("queued", "gauge", "Requests that wait.", count(s.queued)),
         ("in_service", "gauge", "Requests in service.", count(s.in_service)),
         ("connections", "gauge", "Open connections.", count(s.connections)),
-        ("capacity_ratio", "gauge", "The capacity as a share of what the plan gives.", one(holding.capacity)),
+        ("capacity_ratio", "gauge", "The capacity as a share of what the plan gives.", one(holding.first().map_or(1.0, |of| of.capacity))),
     ]
 }
 
@@ -87,9 +114,8 @@ fn families<'a>(s: &Stats, holding: &Holding) -> Vec<Family<'a>> {
 mod tests {
     use super::*;
     use crate::service::config::Servers;
-    use crate::service::{Counts, ServiceConfig, ServiceTime};
+    use crate::service::{ServiceConfig, ServiceTime};
     use crate::time::Span;
-    use std::collections::BTreeMap;
 
     /// Reads the text format as its grammar has it: every sample after its HELP and TYPE, once; names, labels and values of their forms.
     fn parse(text: &str) -> BTreeMap<String, f64> {
@@ -133,13 +159,16 @@ mod tests {
             queued: 6,
             ..Counts::default()
         };
-        let mut holding = Holding::new(&ServiceConfig::new(Servers::Limited(1), ServiceTime::Constant(Span::from_millis(1))));
+        let mut holding = Holding::new(None, &ServiceConfig::new(Servers::Limited(1), ServiceTime::Constant(Span::from_millis(1))));
         holding.capacity = 0.2;
-        let read = parse(&exposition(&Stats::new(&counts, 9, 8), &holding));
+        let each = [("service".to_string(), counts), ("pay\"1\"".to_string(), Counts { arrived: 2, ..Counts::default() })];
+        let read = parse(&exposition(&Stats::new(&counts, 9, 8), &each, &[holding]));
         let get = |series: &str| *read.get(&format!("stormwake_target_{series}")).unwrap_or_else(|| panic!("{series}: {read:?}"));
         assert_eq!((get("requests_total"), get("served_total"), get("queued"), get("connections")), (12.0, 3.0, 6.0, 9.0));
         assert_eq!((get("refused_total{cause=\"limited\"}"), get("refused_total{cause=\"expired\"}")), (2.0, 4.0));
         assert_eq!((get("work_seconds_total{kind=\"wasted\"}"), get("work_seconds_total{kind=\"refusing\"}")), (1.5, 0.02));
+        assert_eq!((get("service_requests_total{service=\"service\"}"), get("service_refused_total{service=\"service\"}")), (12.0, 7.0));
+        assert_eq!(get("service_requests_total{service=\"pay\\\"1\\\"\"}"), 2.0);
         assert_eq!((get("duplicates_total{outcome=\"executed\"}"), get("capacity_ratio")), (5.0, 0.2));
     }
 }

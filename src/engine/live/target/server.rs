@@ -9,7 +9,7 @@ use super::page::{self, page};
 use super::wire::Stats;
 use crate::engine::live::clock::Clock;
 use crate::engine::live::timer::Timer;
-use crate::service::{Answer, BROKEN, ServiceChange, SystemConfig};
+use crate::service::{Answer, BROKEN, Counts, ServiceChange, SystemConfig};
 use crate::time::Span;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -58,8 +58,8 @@ pub struct Handle(Rc<Shared>);
 
 struct Shared {
     desk: Rc<Desk>,
-    /// What holds of the service beside what the plan says.
-    holding: RefCell<Holding>,
+    /// By service, what holds of it beside what the plan says; the front one first.
+    holding: RefCell<Vec<Holding>>,
     seed: u64,
     connections: Cell<u64>,
     accept_errors: Cell<u64>,
@@ -78,7 +78,7 @@ impl Server {
         let timer = Timer::new().map_err(TargetError::Timer)?;
         let shared = Shared {
             desk: Desk::new(config, clock),
-            holding: RefCell::new(Holding::new(&config.front.service)),
+            holding: RefCell::new(Holding::of_all(config)),
             seed,
             connections: Cell::new(0),
             accept_errors: Cell::new(0),
@@ -136,12 +136,20 @@ impl Handle {
     /// Changes the service at once.
     pub fn change(&self, change: &ServiceChange) {
         self.0.desk.change(change);
-        self.0.holding.borrow_mut().change(change);
+        let mut all = self.0.holding.borrow_mut();
+        if let Some(holding) = all.iter_mut().find(|holding| holding.of == change.of) {
+            holding.change(change);
+        }
     }
 
-    /// What of the service can be changed, as it is by now.
-    pub fn holding(&self) -> Holding {
+    /// By service, what of it can be changed, as it is by now; the front one first.
+    pub fn holding(&self) -> Vec<Holding> {
         self.0.holding.borrow().clone()
+    }
+
+    /// The counts of each service by now, where there are several; the front one first.
+    pub fn each(&self) -> Vec<(String, Counts)> {
+        Some(self.0.desk.each()).filter(|each| each.len() > 1).unwrap_or_default()
     }
 }
 
@@ -244,8 +252,8 @@ async fn answer(
 ) -> Result<Response<Full<Bytes>>, Broken> {
     let handle = || Handle(shared.clone());
     match (request.uri().path(), request.method()) {
-        (STATS_PATH, &Method::GET) => return Ok(page::stats(&handle().read())),
-        (METRICS_PATH, &Method::GET) => return Ok(page::metrics(&handle().read(), &handle().holding())),
+        (STATS_PATH, &Method::GET) => return Ok(page::stats(&handle().read(), &handle().each())),
+        (METRICS_PATH, &Method::GET) => return Ok(page::metrics(&handle().read(), &handle().each(), &handle().holding())),
         (SERVICE_PATH, _) => return Ok(control::answer(request, peer, &handle()).await),
         _ => {}
     }
@@ -546,7 +554,7 @@ mod tests {
                 let answer = post(addr, head, &body).await;
                 assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{head}: {answer}");
             }
-            assert_eq!(handle.holding().changes, 2, "what is wrong changes nothing");
+            assert_eq!(handle.holding()[0].changes, 2, "what is wrong changes nothing");
             let metrics = ask(&mut connect(addr).await, "GET /metrics HTTP/1.1").await;
             assert!(metrics.contains("content-type: text/plain; version=0.0.4") && metrics.contains("\nstormwake_target_changes_total 2\n"));
         });
