@@ -22,11 +22,15 @@ const STRETCH: Duration = Duration::from_secs(5);
 const CASES: [(&str, &str, f64); 3] = [
     ("rate 1500/s", "{ rate: 1500/s, queue: 50 }", 1500.0),
     ("4 servers of 2.5 ms", "{ servers: 4, service_time: 2500us, queue: 50 }", 1600.0),
-    ("rate 1500/s behind a limiter of 1000/s", "{ rate: 1500/s, limiter: { token_bucket: { rate: 1000/s, burst: 100 } } }", 1000.0),
+    (
+        "rate 1500/s behind a limiter of 1000/s",
+        "{ rate: 1500/s, limiter: { token_bucket: { rate: 1000/s, burst: 100 } } }",
+        1000.0,
+    ),
 ];
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let program = PathBuf::from(std::env::args().nth(1).ok_or("usage: target_rate PATH-OF-STORMWAKE")?);
+    let program = PathBuf::from(std::env::args().nth(1).ok_or("usage: target_rate PATH-OF-STORMWAKE")?).canonicalize()?;
     let folder = std::env::temp_dir().join(format!("stormwake-target-rate-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let mut kept = true;

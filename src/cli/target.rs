@@ -151,7 +151,11 @@ fn alone(args: &Args) -> Result<(), Ended> {
     }
     let stats = on_runtime(setup, args.listen, async |server: Server| {
         let (mut interrupt, mut terminate) = (heard(SignalKind::interrupt())?, heard(SignalKind::terminate())?);
-        let _ = writeln!(io::stderr(), "listening on http://{} (counts at /stormwake/stats and /metrics, changes at /stormwake/service; Ctrl-C ends it)", server.addr());
+        let _ = writeln!(
+            io::stderr(),
+            "listening on http://{} (counts at /stormwake/stats and /metrics, changes at /stormwake/service; Ctrl-C ends it)",
+            server.addr()
+        );
         let stats = server.handle();
         let stop = async {
             tokio::select! {

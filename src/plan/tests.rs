@@ -251,11 +251,6 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("hang: {}", "blackhole: { share: ¶0% }", "strikes nothing"),
     ("hang: {}", "rate_limit: { rate: 1/s, burst: ¶x }", "expected a whole number"),
     ("fault: { hang: {} }", "service: ¶{ capacity: 20% }", "nothing here can change somebody's server|exec"),
-    (
-        "{ at: 20s, for: 10s, name: out, fault",
-        "{ at: 20s, for: 10s, name: out, service: ¶{ cache: cold }, fault",
-        "`service` and `fault` exclude each other",
-    ),
     // Judging.
     ("steady_state: { for: 10s }", "steady_state: { for: ¶21s }", "does not fit before the first fault, `out` at 20s"),
     ("steady_state: { for: 10s }", "steady_state: { for: ¶0 }", "expected 1s or more"),

@@ -73,6 +73,7 @@ fn what_is_wrong_with_a_change_is_said_at_its_place() {
     const AFTER: &str = "recovery: { after: ¶slow, within: 30s, hold: 10s }\n";
     for (step, more, expected) in [
         ("{ at: 1s, service: ¶{} }", "", "nothing changes"),
+        ("{ at: 1s, service: ¶{ cache: cold }, fault: hang }", "", "`service` and `fault` exclude each other"),
         ("{ at: 1s, service: { capacity: ¶20 } }", "", "%"),
         ("{ at: 1s, service: { cache: cold, ¶over: 2s } }", "", "`over` says how long"),
         ("{ at: 1s, service: { ¶capasity: 20% } }", "", "did you mean `capacity`?"),

@@ -101,7 +101,11 @@ pub async fn answer(request: Request<Incoming>, peer: IpAddr, service: &Handle) 
 
 fn unknown(name: &str, all: &[Holding]) -> String {
     let known: Vec<&str> = all.iter().filter_map(|holding| holding.of.as_deref()).collect();
-    let known = if known.is_empty() { "leave `of` out: there is one service".into() } else { format!("expected one of: {}", known.join(", ")) };
+    let known = if known.is_empty() {
+        "leave `of` out: there is one service".into()
+    } else {
+        format!("expected one of: {}", known.join(", "))
+    };
     format!("body: error: no service is called `{}`\n = help: {known}\n", name.chars().take(60).collect::<String>())
 }
 

@@ -102,11 +102,21 @@ fn families<'a>(s: &Stats, holding: &[Holding]) -> Vec<Family<'a>> {
         ),
         ("work_seconds_total", "counter", "Service, by what it was for.", by("kind", &work)),
         ("accept_errors_total", "counter", "Connections that could not be accepted at once.", count(s.accept_errors)),
-        ("changes_total", "counter", "Changes made to the service while it ran.", count(holding.iter().map(|of| of.changes).sum())),
+        (
+            "changes_total",
+            "counter",
+            "Changes made to the service while it ran.",
+            count(holding.iter().map(|of| of.changes).sum()),
+        ),
         ("queued", "gauge", "Requests that wait.", count(s.queued)),
         ("in_service", "gauge", "Requests in service.", count(s.in_service)),
         ("connections", "gauge", "Open connections.", count(s.connections)),
-        ("capacity_ratio", "gauge", "The capacity as a share of what the plan gives.", one(holding.first().map_or(1.0, |of| of.capacity))),
+        (
+            "capacity_ratio",
+            "gauge",
+            "The capacity as a share of what the plan gives.",
+            one(holding.first().map_or(1.0, |of| of.capacity)),
+        ),
     ]
 }
 
@@ -159,7 +169,8 @@ mod tests {
             queued: 6,
             ..Counts::default()
         };
-        let mut holding = Holding::new(None, &ServiceConfig::new(Servers::Limited(1), ServiceTime::Constant(Span::from_millis(1))));
+        let mut holding =
+            Holding::new(None, &ServiceConfig::new(Servers::Limited(1), ServiceTime::Constant(Span::from_millis(1))));
         holding.capacity = 0.2;
         let each = [("service".to_string(), counts), ("pay\"1\"".to_string(), Counts { arrived: 2, ..Counts::default() })];
         let read = parse(&exposition(&Stats::new(&counts, 9, 8), &each, &[holding]));
@@ -167,7 +178,10 @@ mod tests {
         assert_eq!((get("requests_total"), get("served_total"), get("queued"), get("connections")), (12.0, 3.0, 6.0, 9.0));
         assert_eq!((get("refused_total{cause=\"limited\"}"), get("refused_total{cause=\"expired\"}")), (2.0, 4.0));
         assert_eq!((get("work_seconds_total{kind=\"wasted\"}"), get("work_seconds_total{kind=\"refusing\"}")), (1.5, 0.02));
-        assert_eq!((get("service_requests_total{service=\"service\"}"), get("service_refused_total{service=\"service\"}")), (12.0, 7.0));
+        assert_eq!(
+            (get("service_requests_total{service=\"service\"}"), get("service_refused_total{service=\"service\"}")),
+            (12.0, 7.0)
+        );
         assert_eq!(get("service_requests_total{service=\"pay\\\"1\\\"\"}"), 2.0);
         assert_eq!((get("duplicates_total{outcome=\"executed\"}"), get("capacity_ratio")), (5.0, 0.2));
     }

@@ -542,7 +542,12 @@ mod tests {
             assert!(ask(&mut stream, "GET / HTTP/1.1").await.starts_with("HTTP/1.1 200"));
 
             let wrong = post(addr, POST, "capacity: 20\nlimitr: off\n").await;
-            let parts = ["HTTP/1.1 400", "body:1:11: error: a share needs a unit", "body:2:1: error: unknown key `limitr`", "did you mean `limiter`?"];
+            let parts = [
+                "HTTP/1.1 400",
+                "body:1:11: error: a share needs a unit",
+                "body:2:1: error: unknown key `limitr`",
+                "did you mean `limiter`?",
+            ];
             assert!(parts.iter().all(|part| wrong.contains(part)), "{wrong}");
             for (head, body, status) in [
                 ("GET /stormwake/service HTTP/1.1", String::new(), "405"),
@@ -556,7 +561,10 @@ mod tests {
             }
             assert_eq!(handle.holding()[0].changes, 2, "what is wrong changes nothing");
             let metrics = ask(&mut connect(addr).await, "GET /metrics HTTP/1.1").await;
-            assert!(metrics.contains("content-type: text/plain; version=0.0.4") && metrics.contains("\nstormwake_target_changes_total 2\n"));
+            assert!(
+                metrics.contains("content-type: text/plain; version=0.0.4")
+                    && metrics.contains("\nstormwake_target_changes_total 2\n")
+            );
         });
         assert_eq!((stats.arrived, stats.served, stats.limited), (3, 2, 1), "none of those count");
     }
