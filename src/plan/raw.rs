@@ -133,8 +133,8 @@ mod tests {
             "40ms|2ms 80ms|4ms 100ms|5ms 2s|100ms 20s|1s 4s|200ms 1m|3s 60s|3s",
         ),
         (
-            "  services: { db: { rate: {}, calls: { service: cache, policy: q, latency: {} } }, cache: { rate: {} } }\n",
-            "900/s|18000/s 2ms|100us 50/s|1000/s",
+            "  services: { db: { rate: {}, queue: { order: adaptive_lifo, adaptive_after: {} }, calls: { service: cache, policy: q, latency: {} } }, cache: { rate: {}, queue: { order: adaptive_lifo, adaptive_after: {} } } }\n",
+            "900/s|18000/s 100ms|5ms 2ms|100us 50/s|1000/s 100ms|5ms",
         ),
         ("policies:\n  p:\n    attempts: 3\n    timeout: {}\n    deadline: {}\n", "1s|50ms 30s|1500ms"),
         (

@@ -135,12 +135,6 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("/x\n", "/x\n  allow: [¶http://h/]\n", "without scheme and path"),
     ("/x\n", "/x\n  allow: [¶h:80]\n", "without its port"),
     ("/x\n", "/x\n  max_attempts: ¶0/s\n", "sends nothing"),
-    ("url: http://127.0.0.1:8080/x", "service: { servers: ¶0, service_time: 1ms }", "number of servers from 1"),
-    (
-        "url: http://127.0.0.1:8080/x",
-        "service: { servers: 1, service_time: 1ms, limiter: { token_bucket: { rate: 1/s, retry_after: ¶1500ms } } }",
-        "whole seconds|such as `retry_after: 2s`",
-    ),
     (
         "/x\n",
         "/x\n  model: { servers: 1, service_time: 1ms, limiter: { token_bucket: { rate: 1/s, retry_after: ¶1500ms } } }\n",

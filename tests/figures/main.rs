@@ -2,6 +2,7 @@
 
 mod failures;
 mod incident_a;
+mod incident_c;
 mod layers;
 mod queueing;
 #[path = "../it/simulated.rs"]

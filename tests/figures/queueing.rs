@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 use stormwake::metrics::RunRecord;
 use stormwake::rng::{Key, Purpose};
 use stormwake::service::config::{Servers, ServiceConfig};
+use stormwake::service::queue::{Bound, QueueConfig};
 use stormwake::service::time::ExponentialTime;
-use stormwake::service::{Arrival, Service, ServiceTime};
+use stormwake::service::{Arrival, Metadata, Service, ServiceTime};
 use stormwake::time::{Span, Timestamp};
 
 /// Runs of a case; together they have the customers that the case needs.
@@ -57,15 +58,15 @@ fn mean_wait(service_time: &str, rho: f64, share: f64) -> f64 {
 
 /// The same, of a service alone.
 fn mean_wait_of_service(time: ServiceTime, rho: f64, share: f64) -> f64 {
-    let config =
-        ServiceConfig { servers: Servers::Limited(1), service_time: time, queue: u32::MAX, limiter: None, notices_cancel: false };
+    let queue = QueueConfig::of(Bound::Unlimited);
+    let config = ServiceConfig { queue, ..ServiceConfig::new(Servers::Limited(1), time) };
     let mut service = Service::new(&config);
     let (mut now, mut waiting, mut out, mut total) = (Timestamp::ZERO, VecDeque::new(), Vec::new(), 0.0);
     for id in 0..(enough(rho) * share) as u64 {
         let key = Key { seed: 3, operation: id, attempt: 1, ..Key::default() };
         now += Span::from_secs_f64(SERVICE * key.stream(Purpose::Arrival).exponential() / rho);
         waiting.push_back(now);
-        service.arrive(now, Arrival { id, key }, &mut out);
+        service.arrive(now, Arrival { id, key, destination: 0, of: Metadata::nothing(now) }, &mut out);
         for answer in out.drain(..) {
             total += answer.at.since(waiting.pop_front().expect("who is answered has arrived")).as_secs_f64();
         }

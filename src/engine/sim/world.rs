@@ -10,6 +10,7 @@
 
 mod opening;
 mod strikes;
+mod target;
 
 use super::flight::{Flight, FlightId, Flights, Hold, Message, NONE, Onward, Reply, Stage};
 use super::queue::Queue;
@@ -23,7 +24,7 @@ use crate::policy::Hint;
 use crate::priority::Priority;
 use crate::rng::{Key, Purpose, Stream};
 use crate::service::key::FleetKey;
-use crate::service::{Answer, Arrival, BROKEN, Counts, KeyHash, Metadata, RequestKey, ServiceChange, System, SystemConfig};
+use crate::service::{Answer, Counts, ServiceChange, System, SystemConfig};
 use crate::time::{Span, Timestamp};
 
 /// An attempt that ended.
@@ -410,59 +411,6 @@ impl<Q: Queue<Step> + Default> World<Q> {
         }
     }
 
-    fn at_target(&mut self, id: FlightId, now: Timestamp) -> Happened {
-        let arrival = self.arrival(id);
-        self.service.arrive(now, arrival, &mut self.answers);
-        self.heard_of_target(now)
-    }
-
-    /// A request as the target sees it.
-    fn arrival(&mut self, id: FlightId) -> Arrival {
-        let flight = self.flights.at(id);
-        let fleet = &self.fleets[usize::from(flight.fleet)];
-        let of = Metadata {
-            idempotency_key: Some(KeyHash::new(flight.idempotency_key)),
-            enqueued: flight.enqueued,
-            client: fleet.key.client(flight.client),
-            fleet: fleet.key.fleet(),
-            attempt: flight.attempt,
-            priority: flight.priority.unwrap_or(fleet.priority),
-        };
-        let key = RequestKey::Ours { idempotency_key: flight.idempotency_key, attempt: flight.attempt }.key(self.seed);
-        Arrival { id: id.number(), key, destination: flight.destination, of }
-    }
-
-    fn serve(&mut self, now: Timestamp) -> Happened {
-        if now != self.service_due {
-            return Happened::Stale;
-        }
-        self.service_due = Timestamp::NEVER;
-        self.service.advance(now, &mut self.answers);
-        self.heard_of_target(now)
-    }
-
-    /// Sends what the target said back, and asks for its next moment.
-    fn heard_of_target(&mut self, now: Timestamp) -> Happened {
-        let mut answers = std::mem::take(&mut self.answers);
-        for Answer { id, at, status, hint } in answers.drain(..) {
-            let id = FlightId::from_number(id);
-            let Some(flight) = self.flights.get(id) else { continue };
-            flight.message = match status {
-                BROKEN => Message::Broken(AttemptOutcome::Reset),
-                status => Message::Reply(Reply { status, hint: hint.map(|said| said.told(at)), contains: true }),
-            };
-            let at = at + self.network.upstream_hop(&mut flight.draws);
-            if at <= now { self.answered(id, now) } else { self.ask(at, What::Answered, id) }
-        }
-        self.answers = answers;
-        let due = self.service.due().unwrap_or(Timestamp::NEVER);
-        if due < self.service_due {
-            self.service_due = due;
-            self.ask(due, What::Service, NOBODY);
-        }
-        Happened::Inside
-    }
-
     fn answered(&mut self, id: FlightId, now: Timestamp) {
         if !self.is_held(id, What::Answered) {
             let message = self.flight(id).message;
@@ -513,23 +461,6 @@ impl<Q: Queue<Step> + Default> World<Q> {
         }
         self.leave_target(id, now);
         self.answer(id, Message::Broken(AttemptOutcome::Reset), now);
-    }
-
-    /// The proxy drops its connection to the target, if a request is on it.
-    fn leave_target(&mut self, id: FlightId, now: Timestamp) {
-        if matches!(self.flight(id).stage, Stage::Upstream | Stage::Silent) {
-            let at = now + self.upstream_hop(id);
-            if at == now {
-                self.cancel_at_target(id, now);
-            } else {
-                self.ask(at, What::CancelAtTarget, id);
-            }
-        }
-    }
-
-    fn cancel_at_target(&mut self, id: FlightId, now: Timestamp) -> Happened {
-        self.service.cancel(now, id.number(), &mut self.answers);
-        self.heard_of_target(now)
     }
 
     fn gone(&mut self, id: FlightId, now: Timestamp) {

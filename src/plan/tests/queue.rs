@@ -1,9 +1,15 @@
-//! What a plan may get wrong about the built-in target's queue, its deduplication, and the rule on its backlog.
+//! What a plan may get wrong about the built-in target: its servers and limiter, its queue, deduplication, and the rule on its backlog.
 
 const URL: &str = "url: http://127.0.0.1:8080/x";
 
 /// As the table beside it.
 pub(super) const ERRORS: &[(&str, &str, &str)] = &[
+    (URL, "service: { servers: ¶0, service_time: 1ms }", "number of servers from 1"),
+    (
+        URL,
+        "service: { servers: 1, service_time: 1ms, limiter: { token_bucket: { rate: 1/s, retry_after: ¶1500ms } } }",
+        "whole seconds|such as `retry_after: 2s`",
+    ),
     (URL, "service: { servers: 1, service_time: 1ms, queue: { order: ¶lifoo } }", "unknown word `lifoo`|did you mean `lifo`?"),
     (URL, "service: { servers: 1, service_time: 1ms, queue: { adaptive_after: ¶50ms } }", "is for `order: adaptive_lifo`"),
     (
