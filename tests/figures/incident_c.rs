@@ -105,8 +105,9 @@ fn additive_jitter_lowers_the_peak_to_interval_over_range() {
          policies: { p: { attempts: 2, timeout: 30s, backoff: { fixed: { delay: 30s, jitter: { additive: { range: 3s } } } }, retry_on: [429] } }\n\
          fleets: { mobile: { clients: 20000, policy: p, load: { trigger: { at: 0s, spread: 0s } } } }\n\
          length: 1m\n";
-    let (record, _, EventList(events)) = run_on::<Buckets, _>(&plan(text), &mut Unobserved, &AtomicI32::new(0), EventList::default())
-        .unwrap_or_else(|error| panic!("{error}"));
+    let (record, _, EventList(events)) =
+        run_on::<Buckets, _>(&plan(text), &mut Unobserved, &AtomicI32::new(0), EventList::default())
+            .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(sum(&record.windows, |w| w.all.retries), 19_999.0, "all but the one that the bucket let through");
     let mut tenths = vec![0u32; 300];
     for event in events {
