@@ -56,7 +56,7 @@ fn never_drains(scale: f64, service: &str, fleet: &str) {
     let grows = sum(&record.windows[100..2000], |w| w.all.arrived) / 1900.0 - RATE * scale;
     close("the queue grows by, a second", grows / scale, 65_000.0, 0.03);
     let service = record.service.expect("the built-in target counts its work");
-    assert!(service.wasted_share().is_some_and(|wasted| wasted >= 0.98), "{service:?}");
+    assert!(service.of.wasted_share().is_some_and(|wasted| wasted >= 0.98), "{service:?}");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_key_made_when_an_operation_is_enqueued_clears_the_backlog_without_waste() {
     let record = run(&text(1.0, "unlimited", ", deduplicate: { ttl: 10m, keep: 2000000 }", "", "", 2100));
     close("all done after, s", all_done(&record, 1.0), 1998.0, 0.03);
     let service = record.service.expect("the built-in target counts its work");
-    assert_eq!((service.duplicates_executed, service.served), (0, 2_000_000));
+    assert_eq!((service.of.duplicates_executed, service.of.served), (0, 2_000_000));
 }
 
 #[test]
