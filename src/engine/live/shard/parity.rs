@@ -106,7 +106,28 @@ fn signs(made: &Made) -> BTreeSet<String> {
         Event::Offered { .. } | Event::Sent { .. } => None,
     };
     let held = (made.ceiling_holds > 0).then(|| "ceiling".to_string());
-    made.events.iter().filter_map(of).chain(held).collect()
+    made.events.iter().filter_map(of).chain(held).chain(parts_of_the_service(made)).collect()
+}
+
+/// What the service did with requests, beside serving them.
+fn parts_of_the_service(made: &Made) -> impl Iterator<Item = String> {
+    let of = made.record.service.map(|service| service.of).unwrap_or_default();
+    let counts = [
+        ("limiter", of.limited),
+        ("admission", of.not_admitted),
+        ("full", of.queue_full),
+        ("shed", of.shed),
+        ("expired", of.expired),
+        ("codel", of.dropped_by_codel),
+        ("rejected", of.backlog_rejected),
+        ("suppressed", of.duplicates_suppressed),
+        ("lost", of.lost),
+        ("memory", of.memory_full),
+        ("given-up", of.given_up),
+        ("refusing", of.refusing.0),
+        ("call", of.failed),
+    ];
+    counts.into_iter().filter(|(_, count)| *count > 0).map(|(name, _)| name.to_string())
 }
 
 /// Runs a plan with every seed on both engines. `shows` is what must happen in it, over all seeds, so that equal is not empty.

@@ -14,9 +14,8 @@ fn deduplication_expiry_and_a_backlog_that_is_refused() {
     slow_start: { from: 30%, over: 400ms }
     queue: { bound: 12, order: lifo, expire_after: 120ms, retry_after: backlog }
     deduplicate: { ttl: 500ms }
-    reject_backlog: { deeper_than: 9, retry_after: backlog }
+    reject_backlog: { deeper_than: 6, retry_after: backlog }
     cost_of_refusal: 5%
-    memory: 40
 policies:
   p:
     attempts: 4
@@ -29,7 +28,7 @@ timeline:
   - { at: 500ms, for: 700ms, name: slow, service: { capacity: 30%, over: 200ms } }
   - { at: 1500ms, name: restart, service: { restart: { down_for: 150ms } } }
 length: 2500ms",
-        "success timeout 503 reset retry failed",
+        "success timeout 503 reset retry failed expired rejected suppressed lost refusing",
     );
 }
 
@@ -38,14 +37,15 @@ fn limiters_admission_and_a_service_that_calls_another() {
     check(
         "target:
   service:
-    servers: 6
+    servers: 4
     service_time: { exponential: { mean: 10ms } }
-    queue: { bound: 20, codel: { target: 10ms, interval: 50ms }, shed: [priority, attempt, age] }
+    queue: { bound: 20, codel: { target: 5ms, interval: 20ms }, shed: [priority, attempt, age] }
     limiter:
       - { token_bucket: { rate: 8/s, burst: 4, per: client, penalty_box: { ban: 100ms, cap: 500ms } } }
-      - { adaptive_concurrency: { initial: 20, min: 3, baseline: 12ms, reject: 503, retry_after: backlog } }
+      - { adaptive_concurrency: { initial: 20, min: 10, baseline: 25ms, reject: 503, retry_after: backlog } }
     admission: { shares: { critical: 100%, normal: 60%, background: 20% }, max_attempt: 3 }
     notices_cancel: true
+    memory: 9
     calls:
       service: db
       policy: { attempts: 3, timeout: 60ms, backoff: { fixed: { delay: 10ms, jitter: full } } }
@@ -64,6 +64,6 @@ timeline:
   - { at: 600ms, for: 500ms, name: slow, service: { capacity: 40% } }
   - { at: 1300ms, name: restart, service: { of: db, restart: { down_for: 200ms } } }
 length: 2200ms",
-        "success 429 503 retry failed timeout",
+        "success 429 503 retry failed timeout limiter admission codel call given-up memory",
     );
 }
