@@ -70,7 +70,7 @@ impl Least {
 }
 
 /// Names, places in the result document, and tolerances. What a document does not have is zero in it.
-const FIGURES: [(&str, &str, Least); 17] = [
+const FIGURES: [(&str, &str, Least); 16] = [
     ("operations", "/totals/operations", Least::Equal),
     ("attempts", "/totals/attempts", Least::Part),
     ("successes", "/totals/succeeded", Least::Part),
@@ -82,7 +82,6 @@ const FIGURES: [(&str, &str, Least); 17] = [
     ("queue full", "/service/queue_full", Least::Part),
     ("expired", "/service/expired", Least::Part),
     ("dropped by CoDel", "/service/dropped_by_codel", Least::Part),
-    ("lost", "/service/lost", Least::Part),
     ("duplicates suppressed", "/service/duplicates_suppressed", Least::Part),
     ("duplicates executed", "/service/duplicates_executed", Least::Part),
     ("useful work, s", "/service/useful_seconds", Least::Part),
