@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release --example target_rate -- target/release/stormwake`. Each case is measured over some seconds of a live run; one that the
 //! machine was too busy for (too few requests came, or a rate is off) is measured again, three times at most.
+#![allow(clippy::disallowed_methods, reason = "it measures rates of another process by the clock")]
 
 use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -45,12 +46,12 @@ fn case(program: &Path, folder: &Path, name: &str, service: &str, wanted: f64) -
     for _ in 0..TRIES {
         let (came, served) = measure(program, folder, service)?;
         let off = served / wanted - 1.0;
-        println!("{name}: {came:.0}/s came, {served:.1}/s served, {:+.2}% off {wanted}/s", off * 100.0);
+        writeln!(std::io::stdout(), "{name}: {came:.0}/s came, {served:.1}/s served, {:+.2}% off {wanted}/s", off * 100.0)?;
         if off.abs() <= OFF && (came / OFFERED - 1.0).abs() <= 0.1 {
             return Ok(true);
         }
     }
-    println!("{name}: not kept in {TRIES} tries");
+    writeln!(std::io::stdout(), "{name}: not kept in {TRIES} tries")?;
     Ok(false)
 }
 

@@ -400,7 +400,10 @@ mod tests {
     fn gates_look_where_they_are_told() {
         let record =
             but(Scenario::new().good(30).fault(10, |w| w).with(20, |w| w.retries(0.5).errors(0.0)).good(20).record(), |r| {
-                r.service = Some(ServiceCounts { useful_seconds: 30.0, wasted_seconds: 10.0, ..ServiceCounts::default() });
+                r.service = Some(ServiceCounts {
+                    of: crate::service::Counts { useful: Span::from_secs(30), wasted: Span::from_secs(10), ..Default::default() },
+                    accept_errors: 0,
+                });
             });
         let step = || During::Step("outage".into());
         for (name, text, during, status, observed) in [

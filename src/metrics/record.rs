@@ -233,72 +233,12 @@ impl std::fmt::Display for StopReason {
 }
 
 /// What the built-in target counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServiceCounts {
-    /// Requests that came.
-    pub arrived: u64,
-    /// Requests served to the end.
-    pub served: u64,
-    /// Refused by the limiter.
-    pub limited: u64,
-    /// Refused because the queue was full.
-    pub queue_full: u64,
-    /// Of them, those refused by the program's own bound on requests in service.
-    pub bound_reached: u64,
-    /// Refused because the memory was full.
-    pub memory_full: u64,
-    /// Refused by the admission control.
-    pub not_admitted: u64,
-    /// Taken out of the queue for one that goes before it.
-    pub shed: u64,
-    /// Refused because they had waited too long.
-    pub expired: u64,
-    /// Dropped by CoDel.
-    pub dropped_by_codel: u64,
-    /// Refused together with all that waited.
-    pub backlog_rejected: u64,
-    /// Given up because a later attempt of the same operation waits in their place.
-    pub superseded: u64,
-    /// Lost in a restart.
-    pub lost: u64,
-    /// Operations that were served again.
-    pub duplicates_executed: u64,
-    /// Requests that were answered by what another attempt of their operation came to.
-    pub duplicates_suppressed: u64,
+    /// What the service counted: the front one, where there are several, with the work of all.
+    pub of: crate::service::Counts,
     /// Connections that could not be accepted at once, mostly for want of file descriptors.
     pub accept_errors: u64,
-    /// Requests whose client went before the answer.
-    pub cancelled: u64,
-    /// Seconds of service for clients that were still there at the end.
-    pub useful_seconds: f64,
-    /// Seconds of service for clients that had gone.
-    pub wasted_seconds: f64,
-    /// Seconds of service spent on refusals.
-    pub refusing_seconds: f64,
-}
-
-impl ServiceCounts {
-    /// What was refused, dropped or lost, by cause.
-    pub fn refused(&self) -> [(&'static str, u64); 10] {
-        [
-            ("limited", self.limited),
-            ("queue_full", self.queue_full),
-            ("memory_full", self.memory_full),
-            ("not_admitted", self.not_admitted),
-            ("shed", self.shed),
-            ("expired", self.expired),
-            ("dropped_by_codel", self.dropped_by_codel),
-            ("backlog_rejected", self.backlog_rejected),
-            ("superseded", self.superseded),
-            ("lost", self.lost),
-        ]
-    }
-
-    /// Service for clients that had gone / all service for clients; none where there was no service.
-    pub fn wasted_share(&self) -> Option<f64> {
-        let all = self.useful_seconds + self.wasted_seconds;
-        (all > 0.0).then(|| self.wasted_seconds / all)
-    }
 }
 
 /// Connects from the proxy to the target that came about.

@@ -8,7 +8,10 @@ use crate::plan::fleet::PolicyRef;
 use crate::plan::service::{RawCall, RawService};
 use crate::plan::{Action, Compare, Deed, Fleet, Loaded, Plan};
 use crate::policy::Attempts;
-use crate::service::{ServiceConfig, ServiceTime, config::Servers};
+use crate::service::config::Servers;
+use crate::service::limiter::LimiterConfig;
+use crate::service::queue::{Bound, Order};
+use crate::service::{ServiceConfig, ServiceTime};
 use crate::time::{Span, Timestamp};
 use std::fmt::Write as _;
 
@@ -184,18 +187,43 @@ fn service(service: &RawService) -> String {
 
 fn behaviour(service: &ServiceConfig) -> String {
     let servers = match service.servers() {
+        Servers::Limited(1) => "1 server".into(),
         Servers::Limited(n) => format!("{n} servers"),
         Servers::Unlimited => "unlimited servers".into(),
     };
     let time = match &service.time() {
-        ServiceTime::Constant(span) => format!("{span}"),
+        ServiceTime::Constant(span) => format!("{}", span.about()),
         ServiceTime::Uniform(u) => format!("{} to {}", u.from, u.to),
         ServiceTime::Exponential(e) => format!("exponential, mean {}", e.mean),
         ServiceTime::Lognormal(l) => format!("p50 {}, p99 {}", l.p50, l.p99),
         ServiceTime::Percentiles(p) => format!("measured, mean {}", p.mean().about()),
     };
     let capacity = arithmetic::capacity(service).map_or("no limit".into(), |capacity| format!("{}/s", number(capacity)));
-    format!("{servers}, {time} each, queue {}: {capacity}", service.queue.bound())
+    let queue = &service.queue.0;
+    let bound = match queue.bound {
+        Bound::Limited(bound) => bound.to_string(),
+        Bound::Unlimited => "unlimited".into(),
+    };
+    let order = if queue.order == Order::Fifo { String::new() } else { format!(" {}", queue.order.word()) };
+    format!("{servers}, {time} each, queue {bound}{order}{}: {capacity}", parts(service))
+}
+
+/// What else a service has, by the keys of the plan.
+fn parts(service: &ServiceConfig) -> String {
+    let queue = &service.queue.0;
+    let limiters = service.limiter.iter().flat_map(|limiters| &limiters.0).map(LimiterConfig::key);
+    let others = [
+        ("expire_after", queue.expire_after.is_some()),
+        ("codel", queue.codel.is_some()),
+        ("shed", queue.shed.is_some()),
+        ("admission", service.admission.is_some()),
+        ("deduplicate", service.deduplicate.is_some()),
+        ("reject_backlog", service.reject_backlog.is_some()),
+        ("drain", service.drain.is_some()),
+        ("memory", service.memory.is_some()),
+    ];
+    let there = others.into_iter().filter(|(_, is_there)| *is_there).map(|(key, _)| key);
+    limiters.chain(there).map(|key| format!(", {key}")).collect()
 }
 
 fn offer(offered: Offered) -> String {

@@ -367,6 +367,8 @@ pub struct ServiceResult {
     pub arrived: u64,
     /// Requests served to the end.
     pub served: u64,
+    /// Of those that were served, those answered with a failure: what they called had failed, or `fails` says so.
+    pub failed: u64,
     /// Requests refused by the limiter.
     pub limited: u64,
     /// Requests refused because the queue was full.

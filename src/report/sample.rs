@@ -161,7 +161,15 @@ fn record_of(seconds: u64, at_second: fn(u64) -> Second) -> RunRecord {
         stopped: None,
         cleanup_confirmed: true,
         limits_reached: Vec::new(),
-        service: Some(ServiceCounts { useful_seconds: 20.0, wasted_seconds: 60.0, arrived: 60_000, ..ServiceCounts::default() }),
+        service: Some(ServiceCounts {
+            of: crate::service::Counts {
+                useful: Span::from_secs(20),
+                wasted: Span::from_secs(60),
+                arrived: 60_000,
+                ..Default::default()
+            },
+            accept_errors: 0,
+        }),
         connects: None,
     }
 }

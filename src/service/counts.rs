@@ -52,6 +52,10 @@ pub struct Counts {
     pub wasted: Span,
     /// Service spent on refusals.
     pub refusing: Span,
+    /// Finished keys that deduplication forgot before their time, because there were more than it keeps.
+    pub keys_forgotten: u64,
+    /// How many times a limit for each client met one that it shares with others, because there were more clients than are told apart.
+    pub limits_shared: u64,
     /// Requests that wait.
     pub queued: u64,
     /// Requests in service, those included that wait for a service which they call.
@@ -65,15 +69,18 @@ impl Counts {
         (!all.is_zero()).then(|| self.wasted.0 as f64 / all.0 as f64)
     }
 
-    /// Requests that were refused on purpose, whatever the cause.
-    pub const fn refused(&self) -> u64 {
-        self.limited
-            + self.queue_full
-            + self.memory_full
-            + self.not_admitted
-            + self.shed
-            + self.expired
-            + self.dropped_by_codel
-            + self.backlog_rejected
+    /// What was refused, dropped or lost, by cause.
+    pub const fn refused(&self) -> [(&'static str, u64); 9] {
+        [
+            ("limited", self.limited),
+            ("queue_full", self.queue_full),
+            ("memory_full", self.memory_full),
+            ("not_admitted", self.not_admitted),
+            ("shed", self.shed),
+            ("expired", self.expired),
+            ("dropped_by_codel", self.dropped_by_codel),
+            ("backlog_rejected", self.backlog_rejected),
+            ("lost", self.lost),
+        ]
     }
 }

@@ -211,7 +211,9 @@ impl Service {
     /// What it did so far and what it holds.
     pub fn counts(&self) -> Counts {
         let in_service = self.in_service() as u64;
-        Counts { queued: self.queue.len() as u64, in_service, ..self.counts }
+        let keys_forgotten = self.duplicates.as_ref().map_or(0, Duplicates::forgotten);
+        let limits_shared = self.limiters.overflowed();
+        Counts { queued: self.queue.len() as u64, in_service, keys_forgotten, limits_shared, ..self.counts }
     }
 
     /// How many requests are in service.

@@ -56,7 +56,7 @@ fn never_drains(scale: f64, service: &str, fleet: &str) {
     let grows = sum(&record.windows[100..2000], |w| w.all.arrived) / 1900.0 - RATE * scale;
     close("the queue grows by, a second", grows / scale, 65_000.0, 0.03);
     let service = record.service.expect("the built-in target counts its work");
-    assert!(service.wasted_share().is_some_and(|wasted| wasted >= 0.98), "{service:?}");
+    assert!(service.of.wasted_share().is_some_and(|wasted| wasted >= 0.98), "{service:?}");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_key_made_when_an_operation_is_enqueued_clears_the_backlog_without_waste() {
     let record = run(&text(1.0, "unlimited", ", deduplicate: { ttl: 10m, keep: 2000000 }", "", "", 2100));
     close("all done after, s", all_done(&record, 1.0), 1998.0, 0.03);
     let service = record.service.expect("the built-in target counts its work");
-    assert_eq!((service.duplicates_executed, service.served), (0, 2_000_000));
+    assert_eq!((service.of.duplicates_executed, service.of.served), (0, 2_000_000));
 }
 
 #[test]
@@ -105,8 +105,9 @@ fn additive_jitter_lowers_the_peak_to_interval_over_range() {
          policies: { p: { attempts: 2, timeout: 30s, backoff: { fixed: { delay: 30s, jitter: { additive: { range: 3s } } } }, retry_on: [429] } }\n\
          fleets: { mobile: { clients: 20000, policy: p, load: { trigger: { at: 0s, spread: 0s } } } }\n\
          length: 1m\n";
-    let (record, _, EventList(events)) = run_on::<Buckets, _>(&plan(text), &mut Unobserved, &AtomicI32::new(0), EventList::default())
-        .unwrap_or_else(|error| panic!("{error}"));
+    let (record, _, EventList(events)) =
+        run_on::<Buckets, _>(&plan(text), &mut Unobserved, &AtomicI32::new(0), EventList::default())
+            .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(sum(&record.windows, |w| w.all.retries), 19_999.0, "all but the one that the bucket let through");
     let mut tenths = vec![0u32; 300];
     for event in events {

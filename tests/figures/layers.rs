@@ -38,9 +38,9 @@ fn closed_form(layers: usize, r: u32, p: f64) -> f64 {
 /// Requests served at the bottom / operations.
 fn amplification(record: &RunRecord) -> f64 {
     let offered: u64 = record.windows.iter().map(|window| window.all.offered).sum();
-    let service = record.service.expect("the target counts");
-    assert!(offered == 100_000 && service.wasted_seconds == 0.0, "{offered} {service:?}");
-    (service.useful_seconds / SERVED.as_secs_f64()).round() / offered as f64
+    let service = record.service.expect("the target counts").of;
+    assert!(offered == 100_000 && service.wasted.is_zero(), "{offered} {service:?}");
+    (service.useful.0 / SERVED.0) as f64 / offered as f64
 }
 
 #[test]

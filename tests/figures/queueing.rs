@@ -41,10 +41,10 @@ fn text(service_time: &str, rate: f64, seconds: f64) -> String {
 
 /// How many operations were served, and the sum of their waits in seconds.
 fn sums(record: &RunRecord) -> [f64; 2] {
-    let service = record.service.expect("the built-in target counts");
-    assert_eq!((service.queue_full, service.wasted_seconds, service.arrived - service.served < 1000), (0, 0.0, true));
+    let service = record.service.expect("the built-in target counts").of;
+    assert_eq!((service.queue_full, service.wasted.is_zero(), service.arrived - service.served < 1000), (0, true, true));
     let latency: f64 = record.summaries.iter().map(|s| s.succeeded.mean() * s.succeeded.len() as f64 / 1e6).sum();
-    [service.served as f64, latency - service.useful_seconds]
+    [service.served as f64, latency - service.useful.as_secs_f64()]
 }
 
 /// The mean wait, in service times, over as many customers as `share` of those that M/M/1 needs.

@@ -44,7 +44,7 @@ fn a_child_serves_counts_and_ends_with_its_last_counts() {
         let addr = target.addr();
         let pid = target.id();
         let counts = target.stop().await.expect("it has spoken");
-        assert_eq!((counts.arrived, counts.served), (1, 1));
+        assert_eq!((counts.of.arrived, counts.of.served), (1, 1));
         assert!(TcpStream::connect(addr).is_err() && !is_running(pid), "it is gone");
     });
 }

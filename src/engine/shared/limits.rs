@@ -8,7 +8,9 @@ pub fn limits_reached(record: &RunRecord, others: impl IntoIterator<Item = (&'st
     let here = [
         ("outbox or queue", record.windows.iter().map(|window| window.all.refused).sum()),
         ("built-in target's accepts", service.accept_errors),
-        ("built-in target's requests in service", service.bound_reached),
+        ("built-in target's requests", service.of.bound_reached),
+        ("built-in target's finished keys", service.of.keys_forgotten),
+        ("built-in target's limits for each client", service.of.limits_shared),
     ];
     let reached = here.into_iter().chain(others).filter(|(_, count)| *count > 0);
     reached.map(|(limit, count)| LimitReached { limit: limit.to_string(), count }).collect()
@@ -22,11 +24,11 @@ mod tests {
     #[test]
     fn every_bound_that_was_reached_is_named() {
         let window = |refused| Window { all: Counts { refused, ..Counts::default() }, ..Window::default() };
-        let service = ServiceCounts { accept_errors: 3, bound_reached: 4, ..ServiceCounts::default() };
+        let service = ServiceCounts { accept_errors: 3, of: crate::service::Counts { bound_reached: 4, ..Default::default() } };
         let record = RunRecord { windows: vec![window(1), window(1)], service: Some(service), ..RunRecord::default() };
         let named = limits_reached(&record, [("ephemeral ports", 5), ("guard", 6), ("request head", 0)]);
         let named: Vec<_> = named.iter().map(|reached| (reached.limit.as_str(), reached.count)).collect();
-        let target = ["built-in target's accepts", "built-in target's requests in service"];
+        let target = ["built-in target's accepts", "built-in target's requests"];
         assert_eq!(named, [("outbox or queue", 2), (target[0], 3), (target[1], 4), ("ephemeral ports", 5), ("guard", 6)]);
         assert!(limits_reached(&RunRecord::default(), []).is_empty());
     }

@@ -350,7 +350,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             length: self.plan.length,
             stopped,
             cleanup_confirmed: true,
-            service: Some(service_counts(&world.counts())),
+            service: Some(ServiceCounts { of: world.counts(), accept_errors: 0 }),
             ..RunRecord::default()
         };
         let holds = self.machines.iter().map(Machine::ceiling_holds).sum();
@@ -363,30 +363,5 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
 
     fn tell(&mut self, at: Timestamp, event: &RunEvent) {
         self.observer.event(at, event);
-    }
-}
-
-fn service_counts(counts: &crate::service::Counts) -> ServiceCounts {
-    ServiceCounts {
-        arrived: counts.arrived,
-        served: counts.served,
-        limited: counts.limited,
-        queue_full: counts.queue_full,
-        bound_reached: counts.bound_reached,
-        accept_errors: 0,
-        memory_full: counts.memory_full,
-        not_admitted: counts.not_admitted,
-        shed: counts.shed,
-        expired: counts.expired,
-        dropped_by_codel: counts.dropped_by_codel,
-        backlog_rejected: counts.backlog_rejected,
-        superseded: counts.superseded,
-        lost: counts.lost,
-        duplicates_executed: counts.duplicates_executed,
-        duplicates_suppressed: counts.duplicates_suppressed,
-        cancelled: counts.cancelled,
-        useful_seconds: counts.useful.as_secs_f64(),
-        wasted_seconds: counts.wasted.as_secs_f64(),
-        refusing_seconds: counts.refusing.as_secs_f64(),
     }
 }

@@ -57,7 +57,7 @@ fn an_attempt_crosses_each_hop_twice_and_the_first_one_opens_the_way_to_the_targ
     assert_eq!(ends(&events, 100, 1_900)[&AttemptOutcome::Success], (180, us(10_240), us(10_240)));
     // The last one is on its way back at the end.
     let service = record.service.unwrap();
-    assert_eq!((sum(&record, |c| c.offered), service.arrived, service.served), (200, 200, 199));
+    assert_eq!((sum(&record, |c| c.offered), service.of.arrived, service.of.served), (200, 200, 199));
 }
 
 #[test]
@@ -115,8 +115,8 @@ length: 2s\n"
         );
         simulate(&plan(&more)).0.service.unwrap()
     };
-    assert!(counts(true).cancelled > 90 && counts(true).wasted_seconds > 1.8, "{:?}", counts(true));
-    assert!(counts(false).served >= 6, "{:?}", counts(false));
+    assert!(counts(true).of.cancelled > 90 && counts(true).of.wasted.as_secs_f64() > 1.8, "{:?}", counts(true));
+    assert!(counts(false).of.served >= 6, "{:?}", counts(false));
 }
 
 #[test]

@@ -12,6 +12,9 @@ use crate::policy::budget::{Tier, WhenSpent};
 use crate::policy::hint::{HintForm, Said};
 use crate::policy::{Attempts, Policy, RetryAfter};
 use crate::service::config::{Servers, ServiceConfig};
+use crate::service::queue::Order;
+use crate::service::queue::config::MAX_QUEUED;
+use crate::service::queue::expiry::Expiry;
 use crate::time::Span;
 
 /// What a rule says of a plan.
@@ -317,16 +320,23 @@ fn patience(plan: &Plan, service: &ServiceConfig) -> Option<Rule> {
     let Servers::Limited(_) = service.servers() else { return None };
     let unlimited = ServiceConfig { limiter: None, ..service.clone() };
     let capacity = capacity(&unlimited)?;
-    let waiting = most_waiting(service);
-    let wait = f64::from(waiting) / capacity;
     let fleet = plan.senders().min_by_key(|fleet| fleet.policy.timeout)?;
     let timeout = fleet.policy.timeout;
-    if wait <= timeout.as_secs_f64() {
+    let queue = &service.queue.0;
+    let waiting = most_waiting(service);
+    let wait = f64::from(waiting) / capacity;
+    let age = queue.expire_after.as_ref().map(Expiry::age);
+    // Whoever came last is served at once, however long the others wait.
+    if wait <= timeout.as_secs_f64() || age.is_some_and(|age| age < timeout) || queue.order == Order::Lifo {
         return None;
     }
+    let what = match age {
+        Some(age) => format!("what waits is served until it is {age} old, no less than"),
+        None if waiting == MAX_QUEUED => "a queue without end becomes longer than".to_string(),
+        None => format!("a full queue of {waiting} is {} long, more than", span(wait)),
+    };
     let work = if service.notices_cancel { "" } else { ": the target then works for clients that have gone" };
-    let sentence =
-        format!("a full queue of {waiting} is {} long, more than the timeout of `{}` ({timeout}){work}", span(wait), fleet.name);
+    let sentence = format!("{what} the timeout of `{}` ({timeout}){work}", fleet.name);
     Some(rule("queue_age", !service.notices_cancel, sentence))
 }
 

@@ -281,10 +281,11 @@ fn generator(record: &RunRecord) -> Generator {
     }
 }
 
-fn service(counts: &ServiceCounts) -> ServiceResult {
+fn service(ServiceCounts { of: counts, .. }: &ServiceCounts) -> ServiceResult {
     ServiceResult {
         arrived: counts.arrived,
         served: counts.served,
+        failed: counts.failed,
         limited: counts.limited,
         queue_full: counts.queue_full,
         memory_full: counts.memory_full,
@@ -298,9 +299,9 @@ fn service(counts: &ServiceCounts) -> ServiceResult {
         duplicates_executed: counts.duplicates_executed,
         duplicates_suppressed: counts.duplicates_suppressed,
         cancelled: counts.cancelled,
-        useful_seconds: coarse(counts.useful_seconds).unwrap_or(0.0),
-        wasted_seconds: coarse(counts.wasted_seconds).unwrap_or(0.0),
-        refusing_seconds: coarse(counts.refusing_seconds).unwrap_or(0.0),
+        useful_seconds: coarse(counts.useful.as_secs_f64()).unwrap_or(0.0),
+        wasted_seconds: coarse(counts.wasted.as_secs_f64()).unwrap_or(0.0),
+        refusing_seconds: coarse(counts.refusing.as_secs_f64()).unwrap_or(0.0),
         wasted_work: counts.wasted_share().and_then(fine),
     }
 }

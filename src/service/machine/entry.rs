@@ -5,6 +5,7 @@ use crate::service::duplicates::Found;
 use crate::service::job::Slot;
 use crate::service::limiter::Load;
 use crate::service::queue::Joined;
+use crate::service::queue::config::MAX_QUEUED;
 use crate::service::refusal::{Refusal, Refusing};
 use crate::service::request::{Answer, Arrival, BROKEN, Metadata};
 use crate::time::{Span, Timestamp};
@@ -97,6 +98,7 @@ impl Service {
         if joined == Joined::Full {
             let job = self.jobs.remove(slot);
             self.counts.queue_full += 1;
+            self.counts.bound_reached += u64::from(self.queue.bound() == MAX_QUEUED as usize);
             self.limiters.left(self.now, &job.of, Span::ZERO, false);
             let refusal = self.full.refuse(UNAVAILABLE, self.ahead());
             return self.refuse(arrival.id, &refusal, out);

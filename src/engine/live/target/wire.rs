@@ -2,6 +2,7 @@
 
 use crate::metrics::record::ServiceCounts;
 use crate::service::Counts;
+use crate::time::Span;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -38,6 +39,8 @@ pub struct Stats {
     pub served: u64,
     /// Of them, those whose client had gone.
     pub served_for_nobody: u64,
+    /// Of those that were served, those whose answer was a failure.
+    pub failed: u64,
     /// Refused by the limiter.
     pub limited: u64,
     /// Refused because the queue was full.
@@ -56,7 +59,7 @@ pub struct Stats {
     pub dropped_by_codel: u64,
     /// Refused together with all that waited.
     pub backlog_rejected: u64,
-    /// Given up because a later attempt of the same operation waits in their place.
+    /// Requests that a newer one of their operation took the place of while they still waited.
     pub superseded: u64,
     /// Lost in a restart.
     pub lost: u64,
@@ -74,6 +77,10 @@ pub struct Stats {
     pub wasted_seconds: f64,
     /// Seconds of service spent on refusals.
     pub refusing_seconds: f64,
+    /// Finished keys that deduplication forgot before their time.
+    pub keys_forgotten: u64,
+    /// How many times a limit for each client met one that it shares with others.
+    pub limits_shared: u64,
     /// Requests that wait.
     pub queued: u64,
     /// Requests in service.
@@ -91,6 +98,7 @@ impl Stats {
             arrived: counts.arrived,
             served: counts.served,
             served_for_nobody: counts.served_for_nobody,
+            failed: counts.failed,
             limited: counts.limited,
             queue_full: counts.queue_full,
             bound_reached: counts.bound_reached,
@@ -109,6 +117,8 @@ impl Stats {
             useful_seconds: counts.useful.as_secs_f64(),
             wasted_seconds: counts.wasted.as_secs_f64(),
             refusing_seconds: counts.refusing.as_secs_f64(),
+            keys_forgotten: counts.keys_forgotten,
+            limits_shared: counts.limits_shared,
             queued: counts.queued,
             in_service: counts.in_service,
             connections,
@@ -119,34 +129,46 @@ impl Stats {
 
 impl Stats {
     /// What was refused, dropped or lost, by cause.
-    pub fn refused(&self) -> [(&'static str, u64); 10] {
-        ServiceCounts::from(*self).refused()
+    pub fn refused(&self) -> [(&'static str, u64); 9] {
+        Counts::from(*self).refused()
     }
 }
 
-impl From<Stats> for ServiceCounts {
+impl From<Stats> for Counts {
     fn from(stats: Stats) -> Self {
         Self {
             arrived: stats.arrived,
             served: stats.served,
+            served_for_nobody: stats.served_for_nobody,
+            failed: stats.failed,
             limited: stats.limited,
             queue_full: stats.queue_full,
             bound_reached: stats.bound_reached,
-            accept_errors: stats.accept_errors,
             memory_full: stats.memory_full,
             not_admitted: stats.not_admitted,
             shed: stats.shed,
             expired: stats.expired,
             dropped_by_codel: stats.dropped_by_codel,
             backlog_rejected: stats.backlog_rejected,
-            superseded: stats.superseded,
             lost: stats.lost,
-            duplicates_executed: stats.duplicates_executed,
-            duplicates_suppressed: stats.duplicates_suppressed,
             cancelled: stats.cancelled,
-            useful_seconds: stats.useful_seconds,
-            wasted_seconds: stats.wasted_seconds,
-            refusing_seconds: stats.refusing_seconds,
+            given_up: stats.given_up,
+            duplicates_suppressed: stats.duplicates_suppressed,
+            duplicates_executed: stats.duplicates_executed,
+            superseded: stats.superseded,
+            useful: Span::from_secs_f64(stats.useful_seconds),
+            wasted: Span::from_secs_f64(stats.wasted_seconds),
+            refusing: Span::from_secs_f64(stats.refusing_seconds),
+            keys_forgotten: stats.keys_forgotten,
+            limits_shared: stats.limits_shared,
+            queued: stats.queued,
+            in_service: stats.in_service,
         }
+    }
+}
+
+impl From<Stats> for ServiceCounts {
+    fn from(stats: Stats) -> Self {
+        Self { of: stats.into(), accept_errors: stats.accept_errors }
     }
 }
