@@ -86,7 +86,8 @@ impl System {
         }
     }
 
-    /// What the front service did so far and holds; but `useful` and `wasted` are of all services, so that their share is that of all work.
+    /// What the front service did so far and holds; but `useful`, `wasted` and `refusing` are of all services, so that shares are
+    /// those of all work.
     pub fn counts(&self) -> Counts {
         match &self.0 {
             Kind::Alone(service) => service.counts(),

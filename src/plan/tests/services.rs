@@ -5,8 +5,12 @@ use crate::service::system::CallConfig;
 
 const TARGET: &str = "  url: http://127.0.0.1:8080/x";
 
-/// As the table beside it.
-pub(super) const ERRORS: &[(&str, &str, &str)] = &[
+/// The targets that are wrong: by their queues, and by these.
+pub(super) fn errors() -> impl Iterator<Item = &'static (&'static str, &'static str, &'static str)> {
+    queue::ERRORS.iter().chain(ERRORS)
+}
+
+const ERRORS: &[(&str, &str, &str)] = &[
     (TARGET, "  url: http://127.0.0.1:8080/x\n  services: ¶{ db: { rate: 9/s } }", "stand beside a `model`"),
     (
         TARGET,

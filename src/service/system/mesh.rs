@@ -169,7 +169,12 @@ impl Mesh {
     pub fn counts(&self) -> Counts {
         let all = || self.nodes.iter().map(|node| node.service.counts());
         let sum = |of: fn(&Counts) -> Span| all().fold(Span::ZERO, |sum, counts| sum + of(&counts));
-        Counts { useful: sum(|c| c.useful), wasted: sum(|c| c.wasted), ..self.nodes[0].service.counts() }
+        Counts {
+            useful: sum(|c| c.useful),
+            wasted: sum(|c| c.wasted),
+            refusing: sum(|c| c.refusing),
+            ..self.nodes[0].service.counts()
+        }
     }
 
     pub fn each(&self) -> impl Iterator<Item = (&str, Counts)> {
