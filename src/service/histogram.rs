@@ -185,7 +185,8 @@ mod tests {
     #[test]
     fn what_is_no_histogram_is_refused() {
         type Read = fn(&[(&str, u64)]) -> Result<ServiceTime, String>;
-        let cases: [(Read, &[(&str, u64)], &str); 9] = [
+        type Case<'a> = (Read, &'a [(&'a str, u64)], &'a str);
+        let cases: [Case; 9] = [
             (histogram, &[], "at least one bucket"),
             (histogram, &[("10ms", 0)], "at least one bucket"),
             (histogram, &[("10ms", 5), ("10ms", 6)], "rising order"),

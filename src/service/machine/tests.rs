@@ -389,7 +389,7 @@ fn whatever_happens_the_books_balance_and_time_does_not_stand_still() {
                 priority: Priority::ALL[(draws.bits() % 4) as usize],
             };
             service.arrive(now, says(id, of), &mut out);
-            if draws.bits() % 4 == 0 {
+            if draws.bits().is_multiple_of(4) {
                 service.cancel(now, id.saturating_sub(draws.bits() % 10), &mut out);
             }
             let change = match draws.bits() % 400 {
