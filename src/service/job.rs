@@ -80,7 +80,12 @@ impl Jobs {
         self.slots[slot.0 as usize].as_ref().expect("whoever holds a slot's name is told when it ends")
     }
 
-    /// The same, to be changed.
+    /// The job of a slot, if it is in use.
+    pub fn get(&self, slot: Slot) -> Option<&Job> {
+        self.slots.get(slot.0 as usize)?.as_ref()
+    }
+
+    /// The same of one that is, to be changed.
     pub fn at_mut(&mut self, slot: Slot) -> &mut Job {
         self.slots[slot.0 as usize].as_mut().expect("whoever holds a slot's name is told when it ends")
     }

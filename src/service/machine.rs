@@ -22,8 +22,8 @@ use super::drain::Drain;
 use super::duplicates::Duplicates;
 use super::executions::Executions;
 use super::job::{Jobs, Slot};
+use super::key::KeyHash;
 use super::limiter::Limiters;
-use super::names::Names;
 use super::queue::Queue;
 use super::queue::expiry::Expiry;
 use super::refusal::Refusing;
@@ -59,8 +59,6 @@ pub struct Service {
     /// How many of those in service are no requests, but pay for refusals.
     paying: usize,
     jobs: Jobs,
-    /// Where each request is whose client still waits.
-    names: Names,
     duplicates: Option<Duplicates>,
     executions: Executions,
     refusals: Refusals,
@@ -131,7 +129,6 @@ impl Service {
             calling: 0,
             paying: 0,
             jobs: Jobs::default(),
-            names: Names::default(),
             duplicates: config.deduplicate.as_ref().map(Duplicates::new),
             executions: Executions::default(),
             refusals: Refusals::new(cost),
@@ -151,17 +148,21 @@ impl Service {
         Self { calls: Some(Calls::default()), ..self }
     }
 
-    /// A request arrives. It is refused at once, waits, or is served; answers that are due go to `out`.
-    pub fn arrive(&mut self, now: Timestamp, arrival: Arrival, out: &mut Vec<Answer>) {
+    /// A request arrives. It is refused at once, waits, or is served; answers that are due go to `out`. Gives the job that answers it, for
+    /// [`Service::cancel`]; none where nobody is to be told that the client has gone.
+    pub fn arrive(&mut self, now: Timestamp, arrival: Arrival, out: &mut Vec<Answer>) -> Option<Slot> {
         self.advance(now, out);
         self.counts.arrived += 1;
-        self.enter(&arrival, out);
+        self.enter(&arrival, out)
     }
 
-    /// The client of a request has gone. An id that waits for no answer is ignored.
-    pub fn cancel(&mut self, now: Timestamp, id: u64, out: &mut Vec<Answer>) {
+    /// The client of a request has gone, which that job was to answer. One that waits for no answer is ignored.
+    pub fn cancel(&mut self, now: Timestamp, id: u64, job: Slot, out: &mut Vec<Answer>) {
         self.advance(now, out);
-        let Some(slot) = self.names.remove(id) else { return };
+        let slot = job;
+        if self.jobs.get(slot).is_none_or(|job| job.id != Some(id)) {
+            return;
+        }
         self.counts.cancelled += 1;
         if self.notices_cancel {
             self.counts.given_up += 1;
@@ -182,6 +183,12 @@ impl Service {
     pub fn advance(&mut self, now: Timestamp, out: &mut Vec<Answer>) {
         self.now = self.now.max(now);
         self.settle(out);
+    }
+
+    /// Reads what the end of that job's request is going to read, and what one with this key would. Nothing changes.
+    pub fn foresee(&self, job: Slot, key: Option<KeyHash>) -> u64 {
+        let known = self.duplicates.as_ref().zip(key).map_or(0, |(duplicates, key)| duplicates.foresee(key));
+        known ^ self.jobs.get(job).map_or(0, |job| job.ticket)
     }
 
     /// What became of a call: the status that it comes to.

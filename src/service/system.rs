@@ -12,7 +12,8 @@ mod mesh;
 pub use call::CallCounts;
 pub use config::{CallConfig, FailsConfig, MAX_DEPTH, MAX_SERVICES, Member, SystemConfig};
 
-use super::{Answer, Arrival, Counts, Service, ServiceChange};
+use super::job::{NO_SLOT, Slot};
+use super::{Answer, Arrival, Counts, KeyHash, Service, ServiceChange};
 use crate::time::Timestamp;
 use mesh::Mesh;
 
@@ -36,20 +37,31 @@ impl System {
         })
     }
 
-    /// A request arrives; answers that are due go to `out`.
-    pub fn arrive(&mut self, now: Timestamp, arrival: Arrival, out: &mut Vec<Answer>) {
+    /// A request arrives; answers that are due go to `out`. Gives what [`System::cancel`] is to be told of it.
+    pub fn arrive(&mut self, now: Timestamp, arrival: Arrival, out: &mut Vec<Answer>) -> Slot {
         match &mut self.0 {
-            Kind::Alone(service) => service.arrive(now, arrival, out),
-            Kind::Mesh(mesh) => mesh.arrive(now, arrival, out),
+            Kind::Alone(service) => service.arrive(now, arrival, out).unwrap_or(NO_SLOT),
+            Kind::Mesh(mesh) => {
+                mesh.arrive(now, arrival, out);
+                NO_SLOT
+            }
         }
     }
 
-    /// The client of a request has gone. An id that waits for no answer is ignored. A service that notices ends its call as well; what it
+    /// The client of a request has gone; `job` is what its arrival gave. A request that waits for no answer is ignored. A service that notices ends its call as well; what it
     /// called hears of that, and may notice or not.
-    pub fn cancel(&mut self, now: Timestamp, id: u64, out: &mut Vec<Answer>) {
+    pub fn cancel(&mut self, now: Timestamp, id: u64, job: Slot, out: &mut Vec<Answer>) {
         match &mut self.0 {
-            Kind::Alone(service) => service.cancel(now, id, out),
+            Kind::Alone(service) => service.cancel(now, id, job, out),
             Kind::Mesh(mesh) => mesh.cancel(now, id, out),
+        }
+    }
+
+    /// Reads what the end of that job's request is going to read, and what the next one with this key would. Nothing changes.
+    pub fn foresee(&self, job: Slot, key: KeyHash) -> u64 {
+        match &self.0 {
+            Kind::Alone(service) => service.foresee(job, Some(key)),
+            Kind::Mesh(_) => 0,
         }
     }
 

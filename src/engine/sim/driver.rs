@@ -173,6 +173,9 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             for &(fleet, client) in &self.ahead {
                 read ^= self.machines[usize::from(fleet)].foresee_client(client) ^ self.world.foresee(fleet, client);
             }
+            if self.world.is_wide() {
+                read ^= self.ahead.iter().fold(0, |read, &(fleet, client)| read ^ self.world.foresee_target(fleet, client));
+            }
             std::hint::black_box(read);
         }
         self.wakes.pop()

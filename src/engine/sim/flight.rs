@@ -6,6 +6,7 @@ use crate::fleet::Send;
 use crate::policy::hint::Told;
 use crate::priority::Priority;
 use crate::rng::Stream;
+use crate::service::job::{NO_SLOT, Slot};
 use crate::time::Timestamp;
 
 /// No flight.
@@ -93,6 +94,8 @@ pub(super) struct Hold {
 pub(super) struct Flight {
     pub(super) stage: Stage,
     pub(super) fleet: u16,
+    /// The job at the target that answers it.
+    pub(super) job: Slot,
     /// Its client's region.
     pub(super) region: u16,
     /// Whether its client has given it up.
@@ -161,6 +164,7 @@ impl Flights {
         let flight = Flight {
             stage: Stage::Connecting,
             fleet: send.operation.fleet,
+            job: NO_SLOT,
             region,
             abandoned: false,
             connection: send.connection,
@@ -195,6 +199,16 @@ impl Flights {
     /// The flight of a name, unless it has ended.
     pub(super) fn get(&mut self, id: FlightId) -> Option<&mut Flight> {
         self.slots.get_mut(id.slot as usize).filter(|flight| flight.generation == id.generation && flight.stage != Stage::Free)
+    }
+
+    /// The flight in a slot, if there is one.
+    pub(super) fn peek(&self, slot: u32) -> Option<&Flight> {
+        self.slots.get(slot as usize)
+    }
+
+    /// How many slots there are.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
     }
 
     /// The flight in a slot that is known to be in use.

@@ -23,6 +23,7 @@ use crate::plan::{Deed, Plan, Success};
 use crate::policy::Hint;
 use crate::priority::Priority;
 use crate::rng::{Key, Purpose, Stream};
+use crate::service::job::{NO_SLOT, Slot};
 use crate::service::key::FleetKey;
 use crate::service::{Answer, Counts, ServiceChange, System, SystemConfig};
 use crate::time::{Span, Timestamp};
@@ -85,7 +86,12 @@ pub(super) enum What {
 pub struct Step {
     what: What,
     flight: FlightId,
+    /// For [`What::CancelAtTarget`]: the job at the target, for the flight has gone by then.
+    job: Slot,
 }
+
+/// From so many attempts under way on, what happens next is read ahead at the target too.
+const WIDE: usize = 100_000;
 
 const NOBODY: FlightId = FlightId { slot: NONE, generation: 0 };
 
@@ -222,6 +228,11 @@ impl<Q: Queue<Step> + Default> World<Q> {
         self.fleets[usize::from(fleet)].links.get(connection as usize).map_or(0, |link| u64::from(link.flight))
     }
 
+    /// Whether so many attempts are under way that what each needs lies far away.
+    pub fn is_wide(&self) -> bool {
+        self.flights.len() > WIDE
+    }
+
     /// The client has given the attempt on this connection up, and closes it.
     pub fn cancel(&mut self, now: Timestamp, fleet: u16, connection: u32) {
         let link = &mut self.fleets[usize::from(fleet)].links[connection as usize];
@@ -261,10 +272,10 @@ impl<Q: Queue<Step> + Default> World<Q> {
             self.heard_of_target(step.at);
             return Happened::Changed(step.action);
         }
-        let Some((now, Step { what, flight: id })) = self.queue.pop() else { return Happened::Stale };
+        let Some((now, Step { what, flight: id, job })) = self.queue.pop() else { return Happened::Stale };
         match what {
             What::Service => return self.serve(now),
-            What::CancelAtTarget => return self.cancel_at_target(id, now),
+            What::CancelAtTarget => return self.cancel_at_target(id, job, now),
             _ => {}
         }
         let Some(flight) = self.flights.get(id) else { return Happened::Stale };
@@ -309,7 +320,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
     }
 
     fn ask(&mut self, at: Timestamp, what: What, flight: FlightId) {
-        self.queue.push(at, Step { what, flight });
+        self.queue.push(at, Step { what, flight, job: NO_SLOT });
     }
 
     fn flight(&mut self, id: FlightId) -> &mut Flight {

@@ -16,11 +16,12 @@ const UNAVAILABLE: u16 = 503;
 const CONFLICT: u16 = 409;
 
 impl Service {
-    pub(super) fn enter(&mut self, arrival: &Arrival, out: &mut Vec<Answer>) {
+    /// Gives the job that answers it, unless nobody does.
+    pub(super) fn enter(&mut self, arrival: &Arrival, out: &mut Vec<Answer>) -> Option<Slot> {
         if self.down_until.is_some() {
             self.counts.lost += 1;
             out.push(Answer { id: arrival.id, at: self.now, status: BROKEN, hint: None });
-            return;
+            return None;
         }
         if self.jobs.len() >= self.memory {
             self.counts.memory_full += 1;
@@ -30,15 +31,21 @@ impl Service {
             self.counts.limited += 1;
             return self.refuse(arrival.id, &refusal, out);
         }
-        if self.is_duplicate(arrival, out) {
-            return self.limiters.left(self.now, &arrival.of, Span::ZERO, false);
+        match self.find(&arrival.of) {
+            Found::New => {}
+            found => {
+                self.counts.duplicates_suppressed += 1;
+                // An answer from memory says nothing of the service's latency.
+                self.limiters.left(self.now, &arrival.of, Span::ZERO, false);
+                return self.repeated(arrival.id, found, out);
+            }
         }
         if let Err(refusal) = self.pass_admission(&arrival.of) {
             self.counts.not_admitted += 1;
             self.limiters.left(self.now, &arrival.of, Span::ZERO, false);
             return self.refuse(arrival.id, &refusal, out);
         }
-        self.take_in(arrival, out);
+        self.take_in(arrival, out)
     }
 
     fn pass_limiters(&mut self, of: &Metadata) -> Result<(), Refusal> {
@@ -57,30 +64,32 @@ impl Service {
         }
     }
 
-    /// Whether a request is of an operation that waits, is in service, or is done: then it takes the place of the one before it, or
-    /// hears what that one heard.
-    fn is_duplicate(&mut self, arrival: &Arrival, out: &mut Vec<Answer>) -> bool {
-        let Some((duplicates, key)) = self.duplicates.as_mut().zip(arrival.of.idempotency_key) else { return false };
-        match duplicates.find(self.now, key) {
-            Found::New => return false,
-            Found::Waiting(slot) => self.supersede(slot, arrival.id, out),
-            Found::Done { status } => out.push(Answer { id: arrival.id, at: self.now, status, hint: None }),
-        }
-        self.counts.duplicates_suppressed += 1;
-        true
+    /// What is known of a request's operation.
+    fn find(&mut self, of: &Metadata) -> Found {
+        let known = self.duplicates.as_mut().zip(of.idempotency_key);
+        known.map_or(Found::New, |(duplicates, key)| duplicates.find(self.now, key))
     }
 
-    /// The newest waiter gets the answer; an older one that still waits hears that it was replaced.
-    fn supersede(&mut self, slot: Slot, id: u64, out: &mut Vec<Answer>) {
-        if let Some(old) = self.jobs.at_mut(slot).id.replace(id) {
-            self.names.remove(old);
-            self.counts.superseded += 1;
-            out.push(Answer { id: old, at: self.now, status: CONFLICT, hint: None });
+    /// A request of an operation that waits or is in service takes the place of the one before it, which hears of that where it still waits; one of an
+    /// operation that was done hears what that one heard.
+    fn repeated(&mut self, id: u64, found: Found, out: &mut Vec<Answer>) -> Option<Slot> {
+        match found {
+            Found::New => None,
+            Found::Done { status } => {
+                out.push(Answer { id, at: self.now, status, hint: None });
+                None
+            }
+            Found::Waiting(slot) => {
+                if let Some(old) = self.jobs.at_mut(slot).id.replace(id) {
+                    self.counts.superseded += 1;
+                    out.push(Answer { id: old, at: self.now, status: CONFLICT, hint: None });
+                }
+                Some(slot)
+            }
         }
-        self.names.insert(id, slot);
     }
 
-    fn take_in(&mut self, arrival: &Arrival, out: &mut Vec<Answer>) {
+    fn take_in(&mut self, arrival: &Arrival, out: &mut Vec<Answer>) -> Option<Slot> {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         let work = self.time.draw(arrival.key);
@@ -103,7 +112,6 @@ impl Service {
             let refusal = self.full.refuse(UNAVAILABLE, self.ahead());
             return self.refuse(arrival.id, &refusal, out);
         }
-        self.names.insert(arrival.id, slot);
         if let Some((duplicates, key)) = self.duplicates.as_mut().zip(arrival.of.idempotency_key) {
             duplicates.took_in(key, slot);
         }
@@ -118,6 +126,7 @@ impl Service {
         self.refuse_deep_backlog(out);
         // A service time of zero is over at once.
         self.settle(out);
+        Some(slot)
     }
 
     fn shed(&mut self, victim: Slot, out: &mut Vec<Answer>) {
@@ -127,9 +136,10 @@ impl Service {
     }
 
     /// Somebody is refused who was not taken in.
-    fn refuse(&mut self, id: u64, refusal: &Refusal, out: &mut Vec<Answer>) {
+    fn refuse(&mut self, id: u64, refusal: &Refusal, out: &mut Vec<Answer>) -> Option<Slot> {
         out.push(Answer { id, at: self.now, status: refusal.status, hint: refusal.hint });
         self.pay_for_refusal();
+        None
     }
 
     /// How long what waits would take, at the capacity there is: backlog / capacity. Nothing where there is no end to the servers.

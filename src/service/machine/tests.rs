@@ -4,11 +4,14 @@ use crate::priority::Priority;
 use crate::rng::{Key, Purpose};
 use crate::service::KeyHash;
 use crate::service::change::{RestartChange, ServiceChange};
+use crate::service::job::NO_SLOT;
 use crate::service::limiter::{LimiterConfig, LimitersConfig, Shared, SlidingLog};
 use crate::service::queue::{Bound, QueueConfig};
 use crate::service::refusal::RetryAfter;
 use crate::service::time::ExponentialTime;
 use crate::time::{Share, Span};
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
 const MS: fn(u64) -> Span = Span::from_millis;
 
@@ -26,6 +29,42 @@ fn request(id: u64) -> Arrival {
     Arrival { id, key, destination: 0, of: Metadata::nothing(Timestamp::ZERO) }
 }
 
+/// A service, and the jobs of the requests that it was brought.
+struct Tested(Service, BTreeMap<u64, Slot>);
+
+impl Tested {
+    fn new(config: &ServiceConfig) -> Self {
+        Self(Service::new(config), BTreeMap::new())
+    }
+
+    fn that_calls(self) -> Self {
+        Self(self.0.that_calls(), self.1)
+    }
+
+    fn arrive(&mut self, now: Timestamp, arrival: Arrival, out: &mut Vec<Answer>) {
+        let job = self.0.arrive(now, arrival, out);
+        self.1.extend(job.map(|job| (arrival.id, job)));
+    }
+
+    fn cancel(&mut self, now: Timestamp, id: u64, out: &mut Vec<Answer>) {
+        let job = self.1.get(&id).copied().unwrap_or(NO_SLOT);
+        self.0.cancel(now, id, job, out);
+    }
+}
+
+impl Deref for Tested {
+    type Target = Service;
+    fn deref(&self) -> &Service {
+        &self.0
+    }
+}
+
+impl DerefMut for Tested {
+    fn deref_mut(&mut self) -> &mut Service {
+        &mut self.0
+    }
+}
+
 /// One thing that happens to a service.
 #[derive(Clone, Copy)]
 enum Step {
@@ -37,7 +76,7 @@ use Step::{Advance, Arrive, Cancel};
 
 /// Runs steps at moments in milliseconds; gives the answers as (id, milliseconds, status), and the counts.
 fn play(config: &ServiceConfig, steps: &[(u64, Step)]) -> (Vec<(u64, u64, u16)>, Counts) {
-    let mut service = Service::new(config);
+    let mut service = Tested::new(config);
     let mut out = Vec::new();
     for (millis, step) in steps {
         match step {
@@ -116,7 +155,7 @@ fn the_limiter_refuses_first_and_with_its_own_words() {
         limiter: Some(LimitersConfig(vec![LimiterConfig::SlidingLog(limiter)])),
         ..config(1, ServiceTime::Constant(MS(10)), 0, false)
     };
-    let mut service = Service::new(&limited);
+    let mut service = Tested::new(&limited);
     let mut out = Vec::new();
     (0..2).for_each(|id| service.arrive(at(0), request(id), &mut out));
     assert_eq!(out, [Answer { id: 1, at: at(0), status: 429, hint: Said::new(Some(MS(3000)), None) }]);
@@ -127,7 +166,7 @@ fn the_limiter_refuses_first_and_with_its_own_words() {
 fn unlimited_servers_have_a_bound_and_it_is_counted() {
     let unlimited =
         ServiceConfig { servers: Some(config::Servers::Unlimited), ..config(1, ServiceTime::Constant(MS(10)), 1_000_000, false) };
-    let mut service = Service::new(&unlimited);
+    let mut service = Tested::new(&unlimited);
     let mut out = Vec::new();
     let n = super::super::servers::MAX_IN_SERVICE as u64;
     (0..n + 5).for_each(|id| service.arrive(at(0), request(id), &mut out));
@@ -147,7 +186,7 @@ fn time_that_runs_backwards_stands_still() {
 /// The mean wait in the queue, in service times, of Poisson arrivals at a load of 80% on one server.
 fn mean_wait(time: ServiceTime) -> f64 {
     let mean = time.mean();
-    let mut service = Service::new(&config(1, time, 10_000, false));
+    let mut service = Tested::new(&config(1, time, 10_000, false));
     let (mut now, mut arrived, mut out, mut total) = (Timestamp::ZERO, Vec::new(), Vec::new(), 0.0);
     let n = 400_000u64;
     for id in 0..n {
@@ -174,13 +213,13 @@ fn waits_are_those_of_the_formulas() {
 }
 
 /// A service as a plan says it.
-fn service(text: &str) -> Service {
+fn service(text: &str) -> Tested {
     let text = format!(
         "version: 1\ntarget: {{ service: {{ {text} }} }}\nfleets: {{ a: {{ clients: 1, policy: {{ attempts: 1, timeout: 1s }}, load: {{ closed: {{ think: 1s }} }} }} }}\nlength: 1m\n"
     );
     let source = crate::plan::Source { file: "plan.yaml", text: &text, overrides: &[], env: &|_| None };
     let plan = crate::plan::load(&source).unwrap_or_else(|error| panic!("{error}")).plan;
-    Service::new(plan.target.behaviour().unwrap())
+    Tested::new(plan.target.behaviour().unwrap())
 }
 
 /// What a request says of itself, for those steps that need it.

@@ -76,7 +76,6 @@ impl Service {
         match job.id {
             Some(id) => {
                 self.counts.useful += job.work;
-                self.names.remove(id);
                 out.push(Answer { id, at, status, hint: None });
             }
             None => {
@@ -132,9 +131,6 @@ impl Service {
     /// A request is taken out of the books that was not served to its end.
     pub(super) fn forget(&mut self, slot: Slot, at: Timestamp) -> Job {
         let job = self.jobs.remove(slot);
-        if let Some(id) = job.id {
-            self.names.remove(id);
-        }
         self.limiters.left(at, &job.of, at.since(job.since), false);
         if let Some((duplicates, key)) = self.duplicates.as_mut().zip(job.of.idempotency_key) {
             duplicates.dropped(key);

@@ -10,9 +10,10 @@ use crate::operation::{End, Next};
 use crate::policy::Hint;
 use crate::policy::hint::Told;
 use crate::rng::{Key, Purpose};
-use crate::service::job::Slot;
+use crate::service::job::{NO_SLOT, Slot};
 use crate::service::key::name_hash;
 use crate::service::machine::Calling;
+use crate::service::names::Names;
 use crate::service::{Answer, Arrival, Counts, Service, ServiceChange};
 use crate::time::{Span, Timestamp};
 use std::collections::BTreeMap;
@@ -41,6 +42,8 @@ struct Node {
     name: String,
     hash: u64,
     service: Service,
+    /// The jobs of the requests that it has not answered.
+    jobs: Names,
     due: Timestamp,
     caller: Option<Caller>,
     fails: Option<FailsConfig>,
@@ -124,14 +127,14 @@ impl Mesh {
         let id = self.name();
         self.outside.insert(arrival.id, (to, id));
         self.ask(to, id, By::Outside(arrival.id), arrival.key);
-        self.tell(to, out, |service, answers, now| service.arrive(now, Arrival { id, ..arrival }, answers));
+        self.bring(to, Arrival { id, ..arrival }, out);
     }
 
     pub fn cancel(&mut self, now: Timestamp, id: u64, out: &mut Vec<Answer>) {
         self.advance(now, out);
         let Some((to, id)) = self.outside.remove(&id) else { return };
         self.asked.remove(&id);
-        self.tell(to, out, |service, answers, now| service.cancel(now, id, answers));
+        self.take_back(to, id, out);
     }
 
     pub fn due(&self) -> Option<Timestamp> {
@@ -216,6 +219,23 @@ impl Mesh {
         self.asked.insert(id, Asked { by, fails: fails.map(|fails| fails.status) });
     }
 
+    /// Brings a request to a service.
+    fn bring(&mut self, to: usize, arrival: Arrival, out: &mut Vec<Answer>) {
+        let mut job = None;
+        self.nodes[to].jobs.insert(arrival.id, NO_SLOT);
+        self.tell(to, out, |service, answers, now| job = service.arrive(now, arrival, answers));
+        // It may have been answered by now.
+        if let (Some(job), Some(of)) = (job, self.nodes[to].jobs.get_mut(arrival.id)) {
+            *of = job;
+        }
+    }
+
+    /// Tells a service that the client of a request has gone.
+    fn take_back(&mut self, to: usize, id: u64, out: &mut Vec<Answer>) {
+        let Some(job) = self.nodes[to].jobs.remove(id) else { return };
+        self.tell(to, out, |service, answers, now| service.cancel(now, id, job, answers));
+    }
+
     /// Tells a service something, and deals with what it says.
     fn tell(&mut self, place: usize, out: &mut Vec<Answer>, what: impl FnOnce(&mut Service, &mut Vec<Answer>, Timestamp)) {
         let mut heard = std::mem::take(&mut self.heard);
@@ -226,7 +246,10 @@ impl Mesh {
         self.nodes[place].due = service.due().unwrap_or(Timestamp::NEVER);
         heard.gone.drain(..).for_each(|job| self.abandon(For { service: place, job }));
         heard.calling.drain(..).for_each(|calling| self.call(place, &calling));
-        heard.answers.drain(..).for_each(|answer| self.answered(answer, out));
+        for answer in heard.answers.drain(..) {
+            self.nodes[place].jobs.remove(answer.id);
+            self.answered(answer, out);
+        }
         self.heard = heard;
     }
 
@@ -249,8 +272,8 @@ impl Mesh {
     fn fire(&mut self, timer: Timer, out: &mut Vec<Answer>) {
         let now = self.now;
         match timer {
-            Timer::Arrives { to, arrival } => self.tell(to, out, |service, answers, now| service.arrive(now, arrival, answers)),
-            Timer::Cancelled { to, id } => self.tell(to, out, |service, answers, now| service.cancel(now, id, answers)),
+            Timer::Arrives { to, arrival } => self.bring(to, arrival, out),
+            Timer::Cancelled { to, id } => self.take_back(to, id, out),
             Timer::Heard { by, token, status, hint } => {
                 if self.is_current(by, token) {
                     let hint = hint.map_or(Hint::NONE, |told| told.hint(now));
@@ -363,6 +386,7 @@ impl Node {
         let caller = member.calls.as_ref().map(|calls| Caller::new(calls, hash, 1));
         let service = Service::new(&member.service);
         let service = if caller.is_some() { service.that_calls() } else { service };
-        Self { name: name.to_string(), hash, service, due: Timestamp::NEVER, caller, fails: member.fails.clone() }
+        let (jobs, due) = (Names::default(), Timestamp::NEVER);
+        Self { name: name.to_string(), hash, service, jobs, due, caller, fails: member.fails.clone() }
     }
 }

@@ -9,6 +9,7 @@ use crate::policy::{Attempts, Backoff, Policy, RetryAfter};
 use crate::rng::{Key, Purpose};
 use crate::service::change::RestartChange;
 use crate::service::config::Servers;
+use crate::service::job::NO_SLOT;
 use crate::service::key::name_hash;
 use crate::service::time::ExponentialTime;
 use crate::service::{Answer, Arrival, BROKEN, Counts, Metadata, ServiceChange, ServiceConfig, ServiceTime};
@@ -67,9 +68,9 @@ fn play(config: &SystemConfig, steps: &[(u64, Step)]) -> (Vec<(u64, u64, u16)>, 
             system.advance(due, &mut out);
         }
         match step {
-            Arrive(id) => system.arrive(at(*millis), request(*id, ""), &mut out),
-            To(name, id) => system.arrive(at(*millis), request(*id, name), &mut out),
-            Cancel(id) => system.cancel(at(*millis), *id, &mut out),
+            Arrive(id) => drop(system.arrive(at(*millis), request(*id, ""), &mut out)),
+            To(name, id) => drop(system.arrive(at(*millis), request(*id, name), &mut out)),
+            Cancel(id) => system.cancel(at(*millis), *id, NO_SLOT, &mut out),
         }
     }
     while let Some(due) = system.due() {
@@ -268,9 +269,9 @@ fn workload(punctual: bool) -> (Vec<Answer>, String) {
             system.advance(due, &mut out);
         }
         match id % 5 {
-            0 if id > 20 => system.cancel(now, id - 17, &mut out),
-            1 => system.arrive(now, request(id, "other"), &mut out),
-            _ => system.arrive(now, request(id, ""), &mut out),
+            0 if id > 20 => system.cancel(now, id - 17, NO_SLOT, &mut out),
+            1 => drop(system.arrive(now, request(id, "other"), &mut out)),
+            _ => drop(system.arrive(now, request(id, ""), &mut out)),
         }
     }
     while let Some(due) = system.due() {

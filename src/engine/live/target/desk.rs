@@ -3,6 +3,7 @@
 use crate::engine::live::clock::Clock;
 use crate::engine::live::timer::Timer;
 use crate::rng::Key;
+use crate::service::job::{NO_SLOT, Slot};
 use crate::service::{Answer, Arrival, Counts, Metadata, ServiceChange, System, SystemConfig};
 use crate::time::Timestamp;
 use std::cell::RefCell;
@@ -44,15 +45,15 @@ impl Desk {
     /// Where the machine gives none, it gives none until then.
     pub fn request(self: &Rc<Self>, key: Key, destination: u64, of: Metadata) -> Waiter {
         let (sender, answer) = oneshot::channel();
-        let mut id = 0;
+        let (mut id, mut job) = (0, NO_SLOT);
         self.tell(|state, now| {
             id = state.next_id;
             state.next_id += 1;
             state.waiting.insert(id, sender);
             let of = Metadata { enqueued: of.enqueued.min(now), ..of };
-            state.service.arrive(now, Arrival { id, key, destination, of }, &mut state.out);
+            job = state.service.arrive(now, Arrival { id, key, destination, of }, &mut state.out);
         });
-        Waiter { desk: self.clone(), id, answer, answered: false }
+        Waiter { desk: self.clone(), id, job, answer, answered: false }
     }
 
     /// Calls the machine at the moments that it names. Returns only when the timer fails.
@@ -132,6 +133,8 @@ impl Desk {
 pub struct Waiter {
     desk: Rc<Desk>,
     id: u64,
+    /// The job that answers it.
+    job: Slot,
     answer: oneshot::Receiver<Answer>,
     answered: bool,
 }
@@ -151,10 +154,10 @@ impl Future for Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         if !self.answered {
-            let id = self.id;
+            let (id, job) = (self.id, self.job);
             self.desk.tell(|state, now| {
                 state.waiting.remove(&id);
-                state.service.cancel(now, id, &mut state.out);
+                state.service.cancel(now, id, job, &mut state.out);
             });
         }
     }

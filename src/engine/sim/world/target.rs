@@ -4,13 +4,15 @@ use super::{Happened, NOBODY, Step, What, World};
 use crate::engine::sim::flight::{FlightId, Message, Reply, Stage};
 use crate::engine::sim::queue::Queue;
 use crate::event::AttemptOutcome;
+use crate::service::job::Slot;
 use crate::service::{Answer, Arrival, BROKEN, KeyHash, Metadata, RequestKey};
 use crate::time::Timestamp;
 
 impl<Q: Queue<Step> + Default> World<Q> {
     pub(super) fn at_target(&mut self, id: FlightId, now: Timestamp) -> Happened {
         let arrival = self.arrival(id);
-        self.service.arrive(now, arrival, &mut self.answers);
+        let job = self.service.arrive(now, arrival, &mut self.answers);
+        self.flight(id).job = job;
         self.heard_of_target(now)
     }
 
@@ -61,20 +63,28 @@ impl<Q: Queue<Step> + Default> World<Q> {
         Happened::Inside
     }
 
+    /// Reads what the end of the attempt on this connection is going to read at the target, and what the next one would. Nothing changes.
+    pub fn foresee_target(&self, fleet: u16, connection: u32) -> u64 {
+        let link = self.fleets[usize::from(fleet)].links.get(connection as usize);
+        let Some(flight) = link.and_then(|link| self.flights.peek(link.flight)) else { return 0 };
+        self.service.foresee(flight.job, KeyHash::new(flight.idempotency_key))
+    }
+
     /// The proxy drops its connection to the target, if a request is on it.
     pub(super) fn leave_target(&mut self, id: FlightId, now: Timestamp) {
         if matches!(self.flight(id).stage, Stage::Upstream | Stage::Silent) {
             let at = now + self.upstream_hop(id);
+            let job = self.flight(id).job;
             if at == now {
-                self.cancel_at_target(id, now);
+                self.cancel_at_target(id, job, now);
             } else {
-                self.ask(at, What::CancelAtTarget, id);
+                self.queue.push(at, Step { what: What::CancelAtTarget, flight: id, job });
             }
         }
     }
 
-    pub(super) fn cancel_at_target(&mut self, id: FlightId, now: Timestamp) -> Happened {
-        self.service.cancel(now, id.number(), &mut self.answers);
+    pub(super) fn cancel_at_target(&mut self, id: FlightId, job: Slot, now: Timestamp) -> Happened {
+        self.service.cancel(now, id.number(), job, &mut self.answers);
         self.heard_of_target(now)
     }
 }
