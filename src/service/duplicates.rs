@@ -78,11 +78,6 @@ impl Duplicates {
         }
     }
 
-    /// Reads what [`Duplicates::find`] is going to read of a key. Nothing changes.
-    pub fn foresee(&self, key: KeyHash) -> u64 {
-        self.keys.get(key.get()).map_or(0, |entry| u64::from(matches!(entry, Entry::TakenIn(_))))
-    }
-
     /// A request with a new key was taken in: it waits, or is served.
     pub fn took_in(&mut self, key: KeyHash, slot: Slot) {
         self.keys.insert(key.get(), Entry::TakenIn(slot));

@@ -22,7 +22,6 @@ use super::drain::Drain;
 use super::duplicates::Duplicates;
 use super::executions::Executions;
 use super::job::{Jobs, Slot};
-use super::key::KeyHash;
 use super::limiter::Limiters;
 use super::queue::Queue;
 use super::queue::expiry::Expiry;
@@ -185,10 +184,9 @@ impl Service {
         self.settle(out);
     }
 
-    /// Reads what the end of that job's request is going to read, and what one with this key would. Nothing changes.
-    pub fn foresee(&self, job: Slot, key: Option<KeyHash>) -> u64 {
-        let known = self.duplicates.as_ref().zip(key).map_or(0, |(duplicates, key)| duplicates.foresee(key));
-        known ^ self.jobs.get(job).map_or(0, |job| job.ticket)
+    /// Reads what the end of that job's request is going to read. Nothing changes.
+    pub fn foresee(&self, job: Slot) -> u64 {
+        self.jobs.get(job).map_or(0, |job| job.ticket)
     }
 
     /// What became of a call: the status that it comes to.

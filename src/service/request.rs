@@ -1,5 +1,6 @@
 //! A request as a service sees it, and what it is answered with.
 
+use super::job::Slot;
 use super::key::KeyHash;
 use crate::policy::hint::Said;
 use crate::priority::Priority;
@@ -32,6 +33,8 @@ pub struct Arrival {
     pub key: Key,
     /// Which of several services it is for, by [`name_hash`](super::key::name_hash); 0 where it names none.
     pub destination: u64,
+    /// The job that was to answer an earlier request of its operation, where the caller knows: it saves a search, and changes nothing.
+    pub before: Slot,
     /// What it says of itself.
     pub of: Metadata,
 }

@@ -13,7 +13,7 @@ pub use call::CallCounts;
 pub use config::{CallConfig, FailsConfig, MAX_DEPTH, MAX_SERVICES, Member, SystemConfig};
 
 use super::job::{NO_SLOT, Slot};
-use super::{Answer, Arrival, Counts, KeyHash, Service, ServiceChange};
+use super::{Answer, Arrival, Counts, Service, ServiceChange};
 use crate::time::Timestamp;
 use mesh::Mesh;
 
@@ -57,10 +57,10 @@ impl System {
         }
     }
 
-    /// Reads what the end of that job's request is going to read, and what the next one with this key would. Nothing changes.
-    pub fn foresee(&self, job: Slot, key: KeyHash) -> u64 {
+    /// Reads what the end of that job's request is going to read. Nothing changes.
+    pub fn foresee(&self, job: Slot) -> u64 {
         match &self.0 {
-            Kind::Alone(service) => service.foresee(job, Some(key)),
+            Kind::Alone(service) => service.foresee(job),
             Kind::Mesh(_) => 0,
         }
     }

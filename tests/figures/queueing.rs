@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use stormwake::metrics::RunRecord;
 use stormwake::rng::{Key, Purpose};
 use stormwake::service::config::{Servers, ServiceConfig};
+use stormwake::service::job::NO_SLOT;
 use stormwake::service::queue::{Bound, QueueConfig};
 use stormwake::service::time::ExponentialTime;
 use stormwake::service::{Arrival, Metadata, Service, ServiceTime};
@@ -66,7 +67,7 @@ fn mean_wait_of_service(time: ServiceTime, rho: f64, share: f64) -> f64 {
         let key = Key { seed: 3, operation: id, attempt: 1, ..Key::default() };
         now += Span::from_secs_f64(SERVICE * key.stream(Purpose::Arrival).exponential() / rho);
         waiting.push_back(now);
-        service.arrive(now, Arrival { id, key, destination: 0, of: Metadata::nothing(now) }, &mut out);
+        service.arrive(now, Arrival { id, key, destination: 0, before: NO_SLOT, of: Metadata::nothing(now) }, &mut out);
         for answer in out.drain(..) {
             total += answer.at.since(waiting.pop_front().expect("who is answered has arrived")).as_secs_f64();
         }

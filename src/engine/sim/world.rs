@@ -100,6 +100,8 @@ const NOBODY: FlightId = FlightId { slot: NONE, generation: 0 };
 struct Link {
     /// Its attempt under way.
     flight: u32,
+    /// The job that was to answer the one before, which was given up.
+    job: Slot,
     /// Where it comes from.
     region: u16,
     /// Whether it is open.
@@ -174,7 +176,8 @@ impl<Q: Queue<Step> + Default> World<Q> {
             let connections = fleet.config.connections;
             let connected = connections == Connections::KeepAlive;
             let region_of = fleet.region_of();
-            let link = |connection| Link { flight: NONE, region: region_of(connection), connected, upstream: false };
+            let link =
+                |connection| Link { flight: NONE, job: NO_SLOT, region: region_of(connection), connected, upstream: false };
             // Those of unlimited workers come as they are used.
             let unlimited = fleet.workers.as_ref().is_some_and(|workers| workers.workers == WorkerCount::Unlimited);
             let kept = if unlimited { 0 } else { fleet.connections() };
@@ -244,6 +247,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let id = self.flights.id(slot);
         let Some(flight) = self.flights.get(id) else { return };
         flight.abandoned = true;
+        self.fleets[usize::from(fleet)].links[connection as usize].job = flight.job;
         // What was sent before comes before.
         let on_its_way = !matches!(flight.stage, Stage::Connecting | Stage::OnLink);
         let sent_before = if on_its_way { flight.at_proxy } else { now };

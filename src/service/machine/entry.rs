@@ -31,7 +31,7 @@ impl Service {
             self.counts.limited += 1;
             return self.refuse(arrival.id, &refusal, out);
         }
-        match self.find(&arrival.of) {
+        match self.find(arrival) {
             Found::New => {}
             found => {
                 self.counts.duplicates_suppressed += 1;
@@ -65,9 +65,11 @@ impl Service {
     }
 
     /// What is known of a request's operation.
-    fn find(&mut self, of: &Metadata) -> Found {
-        let known = self.duplicates.as_mut().zip(of.idempotency_key);
-        known.map_or(Found::New, |(duplicates, key)| duplicates.find(self.now, key))
+    fn find(&mut self, arrival: &Arrival) -> Found {
+        let Some((duplicates, key)) = self.duplicates.as_mut().zip(arrival.of.idempotency_key) else { return Found::New };
+        // Whatever has the key of an operation, and has not ended, was taken in under it.
+        let before = self.jobs.get(arrival.before).filter(|job| job.of.idempotency_key == Some(key));
+        before.map_or_else(|| duplicates.find(self.now, key), |_| Found::Waiting(arrival.before))
     }
 
     /// A request of an operation that waits or is in service takes the place of the one before it, which hears of that where it still waits; one of an

@@ -26,7 +26,7 @@ fn at(millis: u64) -> Timestamp {
 
 fn request(id: u64) -> Arrival {
     let key = Key { seed: 11, operation: id, attempt: 1, ..Key::default() };
-    Arrival { id, key, destination: 0, of: Metadata::nothing(Timestamp::ZERO) }
+    Arrival { id, key, destination: 0, before: NO_SLOT, of: Metadata::nothing(Timestamp::ZERO) }
 }
 
 /// A service, and the jobs of the requests that it was brought.

@@ -6,6 +6,7 @@ use crate::operation::{Operation, Terms};
 use crate::policy::budget::Tier;
 use crate::policy::{Budget, Policy};
 use crate::rng::{Key, Purpose};
+use crate::service::job::NO_SLOT;
 use crate::service::machine::Calling;
 use crate::service::request::{Arrival, BROKEN, Metadata};
 use crate::time::{Span, Timestamp};
@@ -107,7 +108,7 @@ impl Caller {
         (call.token, call.on_wire) = (token, Some(attempt.timeout_at));
         let key = Key { attempt: attempt.number, ..call.key };
         let of = Metadata { attempt: attempt.number, ..call.of };
-        (Arrival { id: token, key, destination: 0, of }, attempt.timeout_at)
+        (Arrival { id: token, key, destination: 0, before: NO_SLOT, of }, attempt.timeout_at)
     }
 
     /// The request that a call was made for is no more.

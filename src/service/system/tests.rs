@@ -49,7 +49,7 @@ fn pair(front: ServiceConfig, policy: Policy, db: Member) -> SystemConfig {
 fn request(id: u64, destination: &str) -> Arrival {
     let destination = if destination.is_empty() { 0 } else { name_hash(destination.as_bytes()) };
     let key = Key { seed: 3, operation: id, attempt: 1, ..Key::default() };
-    Arrival { id, key, destination, of: Metadata::nothing(Timestamp::ZERO) }
+    Arrival { id, key, destination, before: NO_SLOT, of: Metadata::nothing(Timestamp::ZERO) }
 }
 
 #[derive(Clone, Copy)]

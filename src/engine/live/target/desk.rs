@@ -51,7 +51,7 @@ impl Desk {
             state.next_id += 1;
             state.waiting.insert(id, sender);
             let of = Metadata { enqueued: of.enqueued.min(now), ..of };
-            job = state.service.arrive(now, Arrival { id, key, destination, of }, &mut state.out);
+            job = state.service.arrive(now, Arrival { id, key, destination, before: NO_SLOT, of }, &mut state.out);
         });
         Waiter { desk: self.clone(), id, job, answer, answered: false }
     }

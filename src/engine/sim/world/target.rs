@@ -4,7 +4,7 @@ use super::{Happened, NOBODY, Step, What, World};
 use crate::engine::sim::flight::{FlightId, Message, Reply, Stage};
 use crate::engine::sim::queue::Queue;
 use crate::event::AttemptOutcome;
-use crate::service::job::Slot;
+use crate::service::job::{NO_SLOT, Slot};
 use crate::service::{Answer, Arrival, BROKEN, KeyHash, Metadata, RequestKey};
 use crate::time::Timestamp;
 
@@ -29,7 +29,8 @@ impl<Q: Queue<Step> + Default> World<Q> {
             priority: flight.priority.unwrap_or(fleet.priority),
         };
         let key = RequestKey::Ours { idempotency_key: flight.idempotency_key, attempt: flight.attempt }.key(self.seed);
-        Arrival { id: id.number(), key, destination: flight.destination, of }
+        let before = fleet.links.get(flight.connection as usize).map_or(NO_SLOT, |link| link.job);
+        Arrival { id: id.number(), key, destination: flight.destination, before, of }
     }
 
     pub(super) fn serve(&mut self, now: Timestamp) -> Happened {
@@ -63,11 +64,11 @@ impl<Q: Queue<Step> + Default> World<Q> {
         Happened::Inside
     }
 
-    /// Reads what the end of the attempt on this connection is going to read at the target, and what the next one would. Nothing changes.
+    /// Reads what the end of the attempt on this connection is going to read at the target. Nothing changes.
     pub fn foresee_target(&self, fleet: u16, connection: u32) -> u64 {
         let link = self.fleets[usize::from(fleet)].links.get(connection as usize);
         let Some(flight) = link.and_then(|link| self.flights.peek(link.flight)) else { return 0 };
-        self.service.foresee(flight.job, KeyHash::new(flight.idempotency_key))
+        self.service.foresee(flight.job)
     }
 
     /// The proxy drops its connection to the target, if a request is on it.

@@ -7,7 +7,7 @@ use super::super::shed::ShedBy;
 use super::{Joined, Popped, Queue};
 use crate::priority::Priority;
 use crate::rng::{Key, Purpose, Stream};
-use crate::service::job::{Jobs, Slot};
+use crate::service::job::{Jobs, NO_SLOT, Slot};
 use crate::service::request::{Arrival, Metadata};
 use crate::time::{Span, Timestamp};
 use std::cmp::Reverse;
@@ -271,7 +271,7 @@ impl Both {
 
 /// Of few values, so that there are ties.
 fn arrival(id: u64, of: Metadata) -> Arrival {
-    Arrival { id, key: Key::default(), destination: 0, of }
+    Arrival { id, key: Key::default(), destination: 0, before: NO_SLOT, of }
 }
 
 fn metadata(now: Timestamp, draws: &mut Stream) -> Metadata {
