@@ -190,7 +190,7 @@ fn child() -> Result<(), Ended> {
             }
         };
         server.serve(stop).await.map_err(environment)?;
-        say(&lines, &stats.read());
+        say(&lines, &stats.read_all());
         drop(lines);
         Ok(())
     });
@@ -236,7 +236,7 @@ async fn tell(lines: &SyncSender<String>, stats: &Handle) {
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {
         ticks.tick().await;
-        say(lines, &stats.read());
+        say(lines, &stats.read_all());
     }
 }
 

@@ -160,7 +160,7 @@ impl Evidence<'_> {
         }
         if matches!(name, Figure::WastedWork | Figure::Duplicates) {
             return match gate.during {
-                During::Run => of_service(name, self.record.service),
+                During::Run => of_service(name, self.record.service.as_ref()),
                 _ => Err(format!("{} is known for the whole run only: leave `during` out", name.word())),
             };
         }
@@ -249,9 +249,9 @@ impl Evidence<'_> {
 }
 
 /// What the target counted: work for clients that had gone, as a share of all of it; operations carried out again.
-fn of_service(name: Figure, service: Option<ServiceCounts>) -> Result<Observation, String> {
+fn of_service(name: Figure, service: Option<&ServiceCounts>) -> Result<Observation, String> {
     let taken = || format!("{} takes the built-in target, which counts its own work", name.word());
-    let service = service.ok_or_else(taken)?.of;
+    let service = &service.ok_or_else(taken)?.of;
     let wasted = service.wasted_share().ok_or("the target did no work")?;
     let value = if name == Figure::Duplicates { service.duplicates_executed as f64 } else { wasted };
     Ok(Observation::Exactly(value))

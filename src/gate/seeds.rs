@@ -105,10 +105,12 @@ fn of_run(name: Figure, record: &RunRecord, recovery: Option<&Recovery>) -> Opti
         Figure::ErrorWindow => recovery.and_then(|r| r.error_window).map(|time| time.as_secs_f64()),
         Figure::Relapses => recovery.filter(|r| r.recovery_time.is_some()).map(|r| r.relapses as f64),
         Figure::WaveScore => record.waves.as_ref().and_then(|waves| waves.all.arrived).map(|wave| wave.score()),
-        Figure::WastedWork => record.service?.of.wasted_share(),
-        Figure::Duplicates => {
-            record.service?.of.wasted_share().and(record.service).map(|service| service.of.duplicates_executed as f64)
-        }
+        Figure::WastedWork => record.service.as_ref()?.of.wasted_share(),
+        Figure::Duplicates => record
+            .service
+            .as_ref()
+            .filter(|service| service.of.wasted_share().is_some())
+            .map(|service| service.of.duplicates_executed as f64),
         _ => {
             let counted =
                 matches!(name, Figure::Failed | Figure::Lost | Figure::Unresolved | Figure::Refused | Figure::Amplification);

@@ -402,7 +402,7 @@ mod tests {
             but(Scenario::new().good(30).fault(10, |w| w).with(20, |w| w.retries(0.5).errors(0.0)).good(20).record(), |r| {
                 r.service = Some(ServiceCounts {
                     of: crate::service::Counts { useful: Span::from_secs(30), wasted: Span::from_secs(10), ..Default::default() },
-                    accept_errors: 0,
+                    ..Default::default()
                 });
             });
         let step = || During::Step("outage".into());

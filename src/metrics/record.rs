@@ -3,6 +3,7 @@
 use super::{DestinationCounts, Sketch, Waves};
 use crate::event::AttemptOutcome;
 use crate::fault::Phase;
+use crate::service::system::CallCounts;
 use crate::time::{Span, Timestamp};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -233,12 +234,27 @@ impl std::fmt::Display for StopReason {
 }
 
 /// What the built-in target counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceCounts {
     /// What the service counted: the front one, where there are several, with the work of all.
     pub of: crate::service::Counts,
     /// Connections that could not be accepted at once, mostly for want of file descriptors.
     pub accept_errors: u64,
+    /// Where there are several services: what each of the others counted, by name.
+    pub others: Vec<(String, crate::service::Counts)>,
+    /// What came of the calls between them.
+    pub calls: Vec<Calls>,
+}
+
+/// The calls that one service made of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Calls {
+    /// Who called.
+    pub from: String,
+    /// Whom.
+    pub to: String,
+    /// What came of it.
+    pub counts: CallCounts,
 }
 
 /// Connects from the proxy to the target that came about.

@@ -367,7 +367,8 @@ pub struct ServiceResult {
     pub arrived: u64,
     /// Requests served to the end.
     pub served: u64,
-    /// Of those that were served, those answered with a failure: what they called had failed, or `fails` says so.
+    /// Of those that were served, those answered with a failure, because what they called had failed.
+    #[serde(default)]
     pub failed: u64,
     /// Requests refused by the limiter.
     pub limited: u64,
@@ -414,6 +415,33 @@ pub struct ServiceResult {
     pub refusing_seconds: f64,
     /// Service work for requests whose client had gone / all service work, 0 to 1; null without any.
     pub wasted_work: Option<f64>,
+    /// Where there are several services: the same of each of the others, by name. Useful and wasted work above are of all of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub services: BTreeMap<String, ServiceResult>,
+    /// The calls between them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallResult>,
+}
+
+/// The calls that one service made of another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CallResult {
+    /// Who called.
+    pub from: String,
+    /// Whom.
+    pub to: String,
+    /// Calls begun: one for each request whose own service was done.
+    pub calls: u64,
+    /// Attempts sent.
+    pub attempts: u64,
+    /// Of them, those that timed out.
+    pub timed_out: u64,
+    /// Calls that succeeded.
+    pub succeeded: u64,
+    /// Calls that were given up by their policy.
+    pub failed: u64,
+    /// Calls that ended with the request that they were made for.
+    pub abandoned: u64,
 }
 
 /// Connects from the proxy to the target.

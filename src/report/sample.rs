@@ -168,7 +168,7 @@ fn record_of(seconds: u64, at_second: fn(u64) -> Second) -> RunRecord {
                 arrived: 60_000,
                 ..Default::default()
             },
-            accept_errors: 0,
+            ..Default::default()
         }),
         connects: None,
     }

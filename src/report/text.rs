@@ -3,8 +3,8 @@
 use super::curve::curve;
 use super::layout::{Colour, NONE, Style, columns, count, factor, millis, number, percent, rate};
 use super::result::{
-    ActionResult, ActionStatus, DestinationResult, FindingResult, GateStatus, RunResult, StoppedBy, Totals, WaveResult,
-    WaveVerdict,
+    ActionResult, ActionStatus, DestinationResult, FindingResult, GateStatus, RunResult, ServiceResult, StoppedBy, Totals,
+    WaveResult, WaveVerdict,
 };
 use super::seeds_text::headed;
 
@@ -154,6 +154,7 @@ fn facts(result: &RunResult, style: &Style, tight: bool) -> Vec<String> {
     lines.extend(waves(result, style));
     lines.extend(actions(result, style, if tight { 1 } else { 3 }));
     lines.push(generator(result, style));
+    lines.extend(target(result, style));
     if !result.limits_reached.is_empty() {
         let limits: Vec<String> =
             result.limits_reached.iter().map(|limit| format!("{} {}", limit.limit, count(limit.count))).collect();
@@ -306,15 +307,52 @@ fn affected_words(action: &ActionResult, affected: u64, result: &RunResult) -> S
 
 fn generator(result: &RunResult, style: &Style) -> String {
     let generator = &result.generator;
-    let wasted = result.service.as_ref().and_then(|service| service.wasted_work);
     let parts = [
         format!("lag p50 {} p99 {}", millis(generator.lag_p50_ms), millis(generator.lag_p99_ms)),
         some(generator.late, "late"),
         some(generator.dropped, "dropped"),
-        wasted.map_or(String::new(), |share| format!("target: wasted work {}", percent(Some(share)))),
-        result.service.as_ref().map_or(String::new(), |service| some(service.duplicates_executed, "done again")),
     ];
     parts_line("generator", &parts, style)
+}
+
+/// What the built-in target counted: its work, what it refused and why, and, where there are several services, each and their calls.
+fn target(result: &RunResult, style: &Style) -> Vec<String> {
+    let Some(service) = &result.service else { return Vec::new() };
+    let wasted = service.wasted_work.map_or(String::new(), |share| format!("wasted work {}", percent(Some(share))));
+    let mut lines = parts_lines("target", &[vec![wasted], causes(service)].concat(), 2, style);
+    for (name, of) in &service.services {
+        let parts = [format!("{name}: {} requests", count(of.arrived)), some(of.served, "served"), some(of.failed, "failed")];
+        lines.extend(parts_lines("", &[parts.to_vec(), causes(of)].concat(), 2, style));
+    }
+    for call in &service.calls {
+        let each = call.attempts as f64 / call.calls.max(1) as f64;
+        let parts = [
+            format!("{} → {}", call.from, call.to),
+            format!("{} calls", count(call.calls)),
+            format!("{each:.2} attempts each"),
+            some(call.failed, "failed"),
+        ];
+        lines.push(parts_line("calls", &parts, style));
+    }
+    lines
+}
+
+/// What a service refused, dropped or lost, and what it did again, in words.
+fn causes(service: &ServiceResult) -> Vec<String> {
+    let causes = [
+        (service.limited, "limited"),
+        (service.queue_full, "found the queue full"),
+        (service.memory_full, "found the memory full"),
+        (service.not_admitted, "not admitted"),
+        (service.shed, "shed"),
+        (service.expired, "expired"),
+        (service.dropped_by_codel, "dropped by CoDel"),
+        (service.backlog_rejected, "refused with the backlog"),
+        (service.lost, "lost in a restart"),
+        (service.duplicates_suppressed, "duplicates suppressed"),
+        (service.duplicates_executed, "done again"),
+    ];
+    causes.into_iter().map(|(count, what)| some(count, what)).filter(|part| !part.is_empty()).collect()
 }
 
 /// Why the outcome is what it is, as far as neither the sentence above nor the gates below say it.

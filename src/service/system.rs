@@ -11,6 +11,7 @@ mod mesh;
 
 pub use call::CallCounts;
 pub use config::{CallConfig, FailsConfig, MAX_DEPTH, MAX_SERVICES, Member, SystemConfig};
+pub use mesh::FRONT;
 
 use super::job::{NO_SLOT, Slot};
 use super::{Answer, Arrival, Counts, Service, ServiceChange};

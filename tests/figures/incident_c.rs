@@ -55,7 +55,7 @@ fn never_drains(scale: f64, service: &str, fleet: &str) {
     // What comes and is not served, waits.
     let grows = sum(&record.windows[100..2000], |w| w.all.arrived) / 1900.0 - RATE * scale;
     close("the queue grows by, a second", grows / scale, 65_000.0, 0.03);
-    let service = record.service.expect("the built-in target counts its work");
+    let service = record.service.as_ref().expect("the built-in target counts its work");
     assert!(service.of.wasted_share().is_some_and(|wasted| wasted >= 0.98), "{service:?}");
 }
 
@@ -73,7 +73,7 @@ fn a_key_made_when_a_request_is_sent_is_no_cure() {
 fn a_key_made_when_an_operation_is_enqueued_clears_the_backlog_without_waste() {
     let record = run(&text(1.0, "unlimited", ", deduplicate: { ttl: 10m, keep: 2000000 }", "", "", 2100));
     close("all done after, s", all_done(&record, 1.0), 1998.0, 0.03);
-    let service = record.service.expect("the built-in target counts its work");
+    let service = record.service.as_ref().expect("the built-in target counts its work");
     assert_eq!((service.of.duplicates_executed, service.of.served), (0, 2_000_000));
 }
 

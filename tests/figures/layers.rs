@@ -38,7 +38,7 @@ fn closed_form(layers: usize, r: u32, p: f64) -> f64 {
 /// Requests served at the bottom / operations.
 fn amplification(record: &RunRecord) -> f64 {
     let offered: u64 = record.windows.iter().map(|window| window.all.offered).sum();
-    let service = record.service.expect("the target counts").of;
+    let service = record.service.as_ref().expect("the target counts").of;
     assert!(offered == 100_000 && service.wasted.is_zero(), "{offered} {service:?}");
     (service.useful.0 / SERVED.0) as f64 / offered as f64
 }

@@ -42,7 +42,7 @@ fn text(service_time: &str, rate: f64, seconds: f64) -> String {
 
 /// How many operations were served, and the sum of their waits in seconds.
 fn sums(record: &RunRecord) -> [f64; 2] {
-    let service = record.service.expect("the built-in target counts").of;
+    let service = record.service.as_ref().expect("the built-in target counts").of;
     assert_eq!((service.queue_full, service.wasted.is_zero(), service.arrived - service.served < 1000), (0, true, true));
     let latency: f64 = record.summaries.iter().map(|s| s.succeeded.mean() * s.succeeded.len() as f64 / 1e6).sum();
     [service.served as f64, latency - service.useful.as_secs_f64()]

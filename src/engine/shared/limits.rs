@@ -4,7 +4,7 @@ use crate::metrics::{LimitReached, RunRecord};
 
 /// Every bound that was reached: those that the record tells of, then `others`, which an engine counted itself.
 pub fn limits_reached(record: &RunRecord, others: impl IntoIterator<Item = (&'static str, u64)>) -> Vec<LimitReached> {
-    let service = record.service.unwrap_or_default();
+    let service = record.service.clone().unwrap_or_default();
     let here = [
         ("outbox or queue", record.windows.iter().map(|window| window.all.refused).sum()),
         ("built-in target's accepts", service.accept_errors),
@@ -24,7 +24,11 @@ mod tests {
     #[test]
     fn every_bound_that_was_reached_is_named() {
         let window = |refused| Window { all: Counts { refused, ..Counts::default() }, ..Window::default() };
-        let service = ServiceCounts { accept_errors: 3, of: crate::service::Counts { bound_reached: 4, ..Default::default() } };
+        let service = ServiceCounts {
+            accept_errors: 3,
+            of: crate::service::Counts { bound_reached: 4, ..Default::default() },
+            ..Default::default()
+        };
         let record = RunRecord { windows: vec![window(1), window(1)], service: Some(service), ..RunRecord::default() };
         let named = limits_reached(&record, [("ephemeral ports", 5), ("guard", 6), ("request head", 0)]);
         let named: Vec<_> = named.iter().map(|reached| (reached.limit.as_str(), reached.count)).collect();

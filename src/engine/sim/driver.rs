@@ -12,7 +12,7 @@ use crate::engine::shared::{
 use crate::fault::Phase;
 use crate::fleet::{Command, Gauges, Machine, Output, Token};
 use crate::gate::Stops;
-use crate::metrics::{Acted, Recorder, RunEvent, RunRecord, Series, ServiceCounts, StopReason};
+use crate::metrics::{Acted, Recorder, RunEvent, RunRecord, Series, StopReason};
 use crate::plan::Plan;
 use crate::policy::Hint;
 use crate::service::SystemConfig;
@@ -353,7 +353,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
             length: self.plan.length,
             stopped,
             cleanup_confirmed: true,
-            service: Some(ServiceCounts { of: world.counts(), accept_errors: 0 }),
+            service: Some(world.counts()),
             ..RunRecord::default()
         };
         let holds = self.machines.iter().map(Machine::ceiling_holds).sum();

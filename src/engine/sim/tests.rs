@@ -56,7 +56,7 @@ fn an_attempt_crosses_each_hop_twice_and_the_first_one_opens_the_way_to_the_targ
     assert_eq!(ends(&events, 0, 100)[&AttemptOutcome::Success], (10, us(10_360), us(10_360)));
     assert_eq!(ends(&events, 100, 1_900)[&AttemptOutcome::Success], (180, us(10_240), us(10_240)));
     // The last one is on its way back at the end.
-    let service = record.service.unwrap();
+    let service = record.service.clone().unwrap();
     assert_eq!((sum(&record, |c| c.offered), service.of.arrived, service.of.served), (200, 200, 199));
 }
 

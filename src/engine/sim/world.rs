@@ -18,6 +18,7 @@ use crate::event::AttemptOutcome;
 use crate::fault::{Active, Fate, Timeline, destination_key};
 use crate::fleet::workers::WorkerCount;
 use crate::fleet::{Connections, Send};
+use crate::metrics::{Calls, ServiceCounts};
 use crate::network::Network;
 use crate::plan::{Deed, Plan, Success};
 use crate::policy::Hint;
@@ -25,7 +26,7 @@ use crate::priority::Priority;
 use crate::rng::{Key, Purpose, Stream};
 use crate::service::job::{NO_SLOT, Slot};
 use crate::service::key::FleetKey;
-use crate::service::{Answer, Counts, ServiceChange, System, SystemConfig};
+use crate::service::{Answer, ServiceChange, System, SystemConfig};
 use crate::time::{Span, Timestamp};
 
 /// An attempt that ended.
@@ -313,8 +314,11 @@ impl<Q: Queue<Step> + Default> World<Q> {
     }
 
     /// What the target counted.
-    pub fn counts(&self) -> Counts {
-        self.service.counts()
+    pub fn counts(&self) -> ServiceCounts {
+        let others = self.service.each().into_iter().skip(1).map(|(name, counts)| (name.to_string(), counts)).collect();
+        let calls = self.service.calls().into_iter();
+        let calls = calls.map(|(from, to, counts)| Calls { from: from.to_string(), to: to.to_string(), counts }).collect();
+        ServiceCounts { of: self.service.counts(), accept_errors: 0, others, calls }
     }
 
     fn draws(&self, send: &Send) -> Stream {

@@ -4,7 +4,8 @@ use super::*;
 use crate::event::AttemptOutcome;
 use crate::fault::Phase;
 use crate::gate::{Baseline, Class, Finding, Outcome, Recovery, Status, Verdict};
-use crate::metrics::{Counts, RunRecord, ServiceCounts, Sketch, StopReason, Summary, Tally, Window};
+use crate::metrics::{Calls, Counts, RunRecord, ServiceCounts, Sketch, StopReason, Summary, Tally, Window};
+use crate::service::system::CallCounts;
 use crate::time::Span;
 use hdrhistogram::Histogram;
 
@@ -281,7 +282,16 @@ fn generator(record: &RunRecord) -> Generator {
     }
 }
 
-fn service(ServiceCounts { of: counts, .. }: &ServiceCounts) -> ServiceResult {
+fn service(service: &ServiceCounts) -> ServiceResult {
+    let services = service.others.iter().map(|(name, counts)| (name.clone(), of_service(counts))).collect();
+    let calls = service.calls.iter().map(|Calls { from, to, counts }| {
+        let CallCounts { calls, attempts, timed_out, succeeded, failed, abandoned } = *counts;
+        CallResult { from: from.clone(), to: to.clone(), calls, attempts, timed_out, succeeded, failed, abandoned }
+    });
+    ServiceResult { services, calls: calls.collect(), ..of_service(&service.of) }
+}
+
+fn of_service(counts: &crate::service::Counts) -> ServiceResult {
     ServiceResult {
         arrived: counts.arrived,
         served: counts.served,
@@ -303,6 +313,8 @@ fn service(ServiceCounts { of: counts, .. }: &ServiceCounts) -> ServiceResult {
         wasted_seconds: coarse(counts.wasted.as_secs_f64()).unwrap_or(0.0),
         refusing_seconds: coarse(counts.refusing.as_secs_f64()).unwrap_or(0.0),
         wasted_work: counts.wasted_share().and_then(fine),
+        services: BTreeMap::new(),
+        calls: Vec::new(),
     }
 }
 

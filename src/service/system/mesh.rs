@@ -19,7 +19,7 @@ use crate::time::{Span, Timestamp};
 use std::collections::BTreeMap;
 
 /// What the front service is called where it has to have a name.
-pub(super) const FRONT: &str = "service";
+pub const FRONT: &str = "service";
 
 /// The services; the front one is the first.
 #[derive(Debug)]

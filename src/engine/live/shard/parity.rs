@@ -111,7 +111,7 @@ fn signs(made: &Made) -> BTreeSet<String> {
 
 /// What the service did with requests, beside serving them.
 fn parts_of_the_service(made: &Made) -> impl Iterator<Item = String> {
-    let of = made.record.service.map(|service| service.of).unwrap_or_default();
+    let of = made.record.service.as_ref().map(|service| service.of).unwrap_or_default();
     let counts = [
         ("limiter", of.limited),
         ("admission", of.not_admitted),

@@ -1,5 +1,6 @@
 //! Where requests wait for what the machine says: one machine, one timer, and the futures between them.
 
+use super::wire::CallStats;
 use crate::engine::live::clock::Clock;
 use crate::engine::live::timer::Timer;
 use crate::rng::Key;
@@ -80,9 +81,12 @@ impl Desk {
         self.tell(|state, now| state.service.change(now, change, &mut state.out));
     }
 
-    /// What each service did so far, the front one first.
-    pub fn each(&self) -> Vec<(String, Counts)> {
-        self.state.borrow().service.each().into_iter().map(|(name, counts)| (name.to_string(), counts)).collect()
+    /// What each of several services did so far, and the calls between them; nothing where there is one.
+    pub fn each(&self) -> (Vec<(String, Counts)>, Vec<CallStats>) {
+        let service = &self.state.borrow().service;
+        let each = Some(service.each()).filter(|each| each.len() > 1).unwrap_or_default();
+        let calls = service.calls().into_iter().map(|(from, to, counts)| CallStats::new(from, to, &counts)).collect();
+        (each.into_iter().map(|(name, counts)| (name.to_string(), counts)).collect(), calls)
     }
 
     /// The machine's time.

@@ -18,4 +18,4 @@ mod wire;
 pub use error::TargetError;
 pub use process::TargetProcess;
 pub use server::{Handle, Server, raise_file_limit};
-pub use wire::{Change, Changed, PLAN_END, Ready, Stats};
+pub use wire::{CallStats, Change, Changed, PLAN_END, Ready, Stats, TargetStats};

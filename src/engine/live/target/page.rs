@@ -1,8 +1,7 @@
 //! What the server shows of itself: its counts as JSON, and as Prometheus reads them (text format 0.0.4).
 
 use super::control::Holding;
-use super::wire::Stats;
-use crate::service::Counts;
+use super::wire::{CallStats, Stats, TargetStats};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
@@ -16,27 +15,14 @@ pub fn page(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>>
     typed(status, "text/plain", body)
 }
 
-/// The counts as JSON; where there are several services, those of each under its name beside them.
-pub fn stats(stats: &Stats, each: &[(String, Counts)]) -> Response<Full<Bytes>> {
-    #[derive(Serialize)]
-    struct Page<'a> {
-        #[serde(flatten)]
-        front: &'a Stats,
-        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-        services: BTreeMap<&'a str, Stats>,
-    }
-    let services = each.iter().map(|(name, counts)| (name.as_str(), Stats::new(counts, 0, 0))).collect();
-    json(&Page { front: stats, services })
-}
-
 /// Something as JSON.
 pub fn json(what: &impl Serialize) -> Response<Full<Bytes>> {
     typed(StatusCode::OK, "application/json", serde_json::to_vec(what).expect("numbers and words become JSON"))
 }
 
 /// The counts as Prometheus reads them.
-pub fn metrics(stats: &Stats, each: &[(String, Counts)], holding: &[Holding]) -> Response<Full<Bytes>> {
-    typed(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", exposition(stats, each, holding))
+pub fn metrics(stats: &TargetStats, holding: &[Holding]) -> Response<Full<Bytes>> {
+    typed(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", exposition(stats, holding))
 }
 
 fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
@@ -49,9 +35,11 @@ fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Resp
 /// A family of the exposition: its name without `stormwake_target_`, its kind, its help, and its samples by label.
 type Family<'a> = (&'static str, &'static str, &'static str, Vec<(String, f64)>);
 
-fn exposition(stats: &Stats, each: &[(String, Counts)], holding: &[Holding]) -> String {
+fn exposition(stats: &TargetStats, holding: &[Holding]) -> String {
     let mut text = String::new();
-    for (name, kind, help, samples) in families(stats, holding).into_iter().chain(of_services(each)) {
+    for (name, kind, help, samples) in
+        families(&stats.front, holding).into_iter().chain(of_services(&stats.services)).chain(of_calls(&stats.calls))
+    {
         let name = format!("stormwake_target_{name}");
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for (labels, value) in samples {
@@ -62,10 +50,10 @@ fn exposition(stats: &Stats, each: &[(String, Counts)], holding: &[Holding]) -> 
 }
 
 /// What each of several services counted.
-fn of_services<'a>(each: &[(String, Counts)]) -> Vec<Family<'a>> {
-    let label = |name: &str| format!("{{service=\"{}\"}}", name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"));
+fn of_services<'a>(services: &BTreeMap<String, Stats>) -> Vec<Family<'a>> {
+    let label = |name: &str| format!("{{service=\"{}\"}}", escaped(name));
     let of = |value: fn(&Stats) -> u64| -> Vec<(String, f64)> {
-        each.iter().map(|(name, counts)| (label(name), value(&Stats::new(counts, 0, 0)) as f64)).collect()
+        services.iter().map(|(name, stats)| (label(name), value(stats) as f64)).collect()
     };
     let refused = |stats: &Stats| stats.refused().iter().map(|(_, count)| count).sum();
     let all: Vec<Family<'a>> = vec![
@@ -76,6 +64,23 @@ fn of_services<'a>(each: &[(String, Counts)]) -> Vec<Family<'a>> {
         ("service_in_service", "gauge", "Requests in service, by service.", of(|s| s.in_service)),
     ];
     all.into_iter().filter(|(_, _, _, samples)| !samples.is_empty()).collect()
+}
+
+/// What came of the calls between services.
+fn of_calls<'a>(calls: &[CallStats]) -> Vec<Family<'a>> {
+    let label = |c: &CallStats| format!("{{from=\"{}\",to=\"{}\"}}", escaped(&c.from), escaped(&c.to));
+    let of = |value: fn(&CallStats) -> u64| -> Vec<(String, f64)> { calls.iter().map(|c| (label(c), value(c) as f64)).collect() };
+    let all: Vec<Family<'a>> = vec![
+        ("calls_total", "counter", "Calls of another service.", of(|c| c.calls)),
+        ("call_attempts_total", "counter", "Attempts of calls.", of(|c| c.attempts)),
+        ("calls_failed_total", "counter", "Calls that were given up by their policy.", of(|c| c.failed)),
+    ];
+    all.into_iter().filter(|(_, _, _, samples)| !samples.is_empty()).collect()
+}
+
+/// A name as a label's value.
+fn escaped(name: &str) -> String {
+    name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 fn families<'a>(s: &Stats, holding: &[Holding]) -> Vec<Family<'a>> {
@@ -123,7 +128,9 @@ fn families<'a>(s: &Stats, holding: &[Holding]) -> Vec<Family<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::Counts;
     use crate::service::config::Servers;
+    use crate::service::system::CallCounts;
     use crate::service::{ServiceConfig, ServiceTime};
     use crate::time::Span;
 
@@ -172,8 +179,12 @@ mod tests {
         let mut holding =
             Holding::new(None, &ServiceConfig::new(Servers::Limited(1), ServiceTime::Constant(Span::from_millis(1))));
         holding.capacity = 0.2;
-        let each = [("service".to_string(), counts), ("pay\"1\"".to_string(), Counts { arrived: 2, ..Counts::default() })];
-        let read = parse(&exposition(&Stats::new(&counts, 9, 8), &each, &[holding]));
+        let other = Counts { arrived: 2, ..Counts::default() };
+        let services =
+            [("service", counts), ("pay\"1\"", other)].map(|(name, counts)| (name.to_string(), Stats::new(&counts, 0, 0))).into();
+        let calls = vec![CallStats::new("service", "pay\"1\"", &CallCounts { calls: 2, attempts: 6, ..CallCounts::default() })];
+        let stats = TargetStats { front: Stats::new(&counts, 9, 8), services, calls };
+        let read = parse(&exposition(&stats, &[holding]));
         let get = |series: &str| *read.get(&format!("stormwake_target_{series}")).unwrap_or_else(|| panic!("{series}: {read:?}"));
         assert_eq!((get("requests_total"), get("served_total"), get("queued"), get("connections")), (12.0, 3.0, 6.0, 9.0));
         assert_eq!((get("refused_total{cause=\"limited\"}"), get("refused_total{cause=\"expired\"}")), (2.0, 4.0));

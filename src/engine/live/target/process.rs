@@ -4,7 +4,7 @@
 //! kept whether or not the runtime that started it still turns.
 
 use super::error::TargetError;
-use super::wire::{Change, Changed, PLAN_END, Ready, Stats};
+use super::wire::{Change, Changed, PLAN_END, Ready, TargetStats};
 use crate::metrics::record::ServiceCounts;
 use crate::time::Span;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -37,7 +37,7 @@ pub struct TargetProcess {
 /// A child and what it has said so far. Dropped, it is killed and collected.
 struct Running {
     child: Child,
-    stats: Arc<Mutex<Option<Stats>>>,
+    stats: Arc<Mutex<Option<TargetStats>>>,
     stderr: Arc<Mutex<String>>,
     /// Turns true once the child's stdout and stderr have ended, and all of both is heard.
     silent: watch::Receiver<bool>,
@@ -104,7 +104,7 @@ impl TargetProcess {
     }
 
     /// What it and its server counted up to its last line, at most about a second ago; none before the first line.
-    pub fn stats(&self) -> Option<Stats> {
+    pub fn stats(&self) -> Option<TargetStats> {
         self.running.stats()
     }
 
@@ -154,8 +154,8 @@ impl Running {
         Ok((running, stdin, first_line))
     }
 
-    fn stats(&self) -> Option<Stats> {
-        *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn stats(&self) -> Option<TargetStats> {
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn stderr(&self) -> String {
@@ -213,7 +213,12 @@ fn give_plan(mut stdin: ChildStdin, plan_yaml: &str) -> oneshot::Receiver<Sender
 }
 
 /// Reads the child's lines to the end: the first goes to who waits for it, the others are counts, or changes made.
-fn hear(stdout: impl Read, first: oneshot::Sender<String>, stats: &Mutex<Option<Stats>>, made: &mpsc::UnboundedSender<usize>) {
+fn hear(
+    stdout: impl Read,
+    first: oneshot::Sender<String>,
+    stats: &Mutex<Option<TargetStats>>,
+    made: &mpsc::UnboundedSender<usize>,
+) {
     let mut reader = BufReader::new(stdout);
     let mut first = Some(first);
     let mut line = Vec::new();

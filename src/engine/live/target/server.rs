@@ -6,10 +6,10 @@ use super::error::TargetError;
 use super::io::Io;
 use super::name::{Caller, named};
 use super::page::{self, page};
-use super::wire::Stats;
+use super::wire::{Stats, TargetStats};
 use crate::engine::live::clock::Clock;
 use crate::engine::live::timer::Timer;
-use crate::service::{Answer, BROKEN, Counts, ServiceChange, SystemConfig};
+use crate::service::{Answer, BROKEN, ServiceChange, SystemConfig};
 use crate::time::Span;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -147,9 +147,11 @@ impl Handle {
         self.0.holding.borrow().clone()
     }
 
-    /// The counts of each service by now, where there are several; the front one first.
-    pub fn each(&self) -> Vec<(String, Counts)> {
-        Some(self.0.desk.each()).filter(|each| each.len() > 1).unwrap_or_default()
+    /// The same, with those of each service and of their calls, where there are several.
+    pub fn read_all(&self) -> TargetStats {
+        let (each, calls) = self.0.desk.each();
+        let services = each.into_iter().map(|(name, counts)| (name, Stats::new(&counts, 0, 0))).collect();
+        TargetStats { front: self.read(), services, calls }
     }
 }
 
@@ -252,8 +254,8 @@ async fn answer(
 ) -> Result<Response<Full<Bytes>>, Broken> {
     let handle = || Handle(shared.clone());
     match (request.uri().path(), request.method()) {
-        (STATS_PATH, &Method::GET) => return Ok(page::stats(&handle().read(), &handle().each())),
-        (METRICS_PATH, &Method::GET) => return Ok(page::metrics(&handle().read(), &handle().each(), &handle().holding())),
+        (STATS_PATH, &Method::GET) => return Ok(page::json(&handle().read_all())),
+        (METRICS_PATH, &Method::GET) => return Ok(page::metrics(&handle().read_all(), &handle().holding())),
         (SERVICE_PATH, _) => return Ok(control::answer(request, peer, &handle()).await),
         _ => {}
     }

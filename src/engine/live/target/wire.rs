@@ -1,9 +1,12 @@
 //! What the child and its parent say to each other, as lines of JSON; `GET /stormwake/stats` answers the same.
 
+use crate::metrics::Calls;
 use crate::metrics::record::ServiceCounts;
 use crate::service::Counts;
+use crate::service::system::{CallCounts, FRONT};
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 /// The line after the plan on the child's stdin: YAML's own end of a document.
@@ -167,8 +170,62 @@ impl From<Stats> for Counts {
     }
 }
 
-impl From<Stats> for ServiceCounts {
-    fn from(stats: Stats) -> Self {
-        Self { of: stats.into(), accept_errors: stats.accept_errors }
+/// The counts of a whole target: of its front service, of the others by name, and of the calls between them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TargetStats {
+    /// Of the service that most requests reach, and of the server.
+    #[serde(flatten)]
+    pub front: Stats,
+    /// Of each service, where there are several.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub services: BTreeMap<String, Stats>,
+    /// Of the calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallStats>,
+}
+
+/// The calls that one service made of another: totals since the start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallStats {
+    /// Who called.
+    pub from: String,
+    /// Whom.
+    pub to: String,
+    /// Calls begun.
+    pub calls: u64,
+    /// Attempts sent.
+    pub attempts: u64,
+    /// Of them, those that timed out.
+    pub timed_out: u64,
+    /// Calls that succeeded.
+    pub succeeded: u64,
+    /// Calls that were given up by their policy.
+    pub failed: u64,
+    /// Calls that ended with the request that they were made for.
+    pub abandoned: u64,
+}
+
+impl CallStats {
+    /// What came of the calls.
+    pub fn new(from: &str, to: &str, counts: &CallCounts) -> Self {
+        let CallCounts { calls, attempts, timed_out, succeeded, failed, abandoned } = *counts;
+        Self { from: from.to_string(), to: to.to_string(), calls, attempts, timed_out, succeeded, failed, abandoned }
+    }
+}
+
+impl From<CallStats> for Calls {
+    fn from(stats: CallStats) -> Self {
+        let CallStats { from, to, calls, attempts, timed_out, succeeded, failed, abandoned } = stats;
+        Self { from, to, counts: CallCounts { calls, attempts, timed_out, succeeded, failed, abandoned } }
+    }
+}
+
+impl From<TargetStats> for ServiceCounts {
+    fn from(stats: TargetStats) -> Self {
+        // The front one stands there already.
+        let others =
+            stats.services.into_iter().filter(|(name, _)| name != FRONT).map(|(name, stats)| (name, stats.into())).collect();
+        let calls = stats.calls.into_iter().map(Into::into).collect();
+        Self { of: stats.front.into(), accept_errors: stats.front.accept_errors, others, calls }
     }
 }
