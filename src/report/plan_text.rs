@@ -3,6 +3,7 @@
 use crate::config::At;
 use crate::fault::{Origin, Step};
 use crate::fleet::workers::{WorkerCount, config::LIVE_UNLIMITED};
+use crate::load::Load;
 use crate::plan::arithmetic::{self, Offered, WorstAttempts, WorstLoad};
 use crate::plan::fleet::PolicyRef;
 use crate::plan::service::{RawCall, RawService};
@@ -104,7 +105,7 @@ fn summary(out: &mut String, plan: &Plan, width: usize) {
     }
     for fleet in &plan.fleets {
         let policy = if fleet.policy_name == "inline" { "its own policy" } else { &fleet.policy_name };
-        let offered = offer(arithmetic::offered(&fleet.config));
+        let offered = format!("{}{}", offer(arithmetic::offered(&fleet.config)), once(&fleet.config.load));
         put(out, "  fleet    ", &format!("{}: {}, {offered} ({policy})", fleet.name, population(fleet, plan)), width);
     }
     if let Some(expect) = &plan.expect {
@@ -232,9 +233,21 @@ fn offer(offered: Offered) -> String {
         Offered::Spike { rate, peak, lasting } => {
             format!("{} operations/s, {}/s for {}", number(rate), number(peak), Span::from_secs_f64(lasting))
         }
-        Offered::Burst(operations) => format!("{} operations at once", number(operations)),
+        Offered::Burst { operations, lasting: 0.0 } => format!("{} operations at once", number(operations)),
+        Offered::Burst { operations, lasting } => {
+            format!("{} operations within {}", number(operations), Span::from_secs_f64(lasting))
+        }
         Offered::Closed { think: 0.0, .. } => "closed load without a pause".into(),
         Offered::Closed { think, .. } => format!("closed load, {} between operations", Span::from_secs_f64(think)),
+    }
+}
+
+/// When a load comes that comes once; nothing of others.
+fn once(load: &Load) -> String {
+    match load {
+        Load::OnReconnect(reconnect) => format!(", once after `{}`", reconnect.config.after.value),
+        Load::Trigger(trigger) => format!(", once at {}", trigger.at),
+        _ => String::new(),
     }
 }
 
@@ -404,9 +417,12 @@ fn worst(out: &mut String, worst: &WorstLoad, width: usize) {
             WorstAttempts::Unbounded => "attempts without limit".into(),
         };
         let total = match (load.attempted, load.offered, &load.into) {
-            (Some(total), Offered::Burst(_), None) => format!("{} attempts", number(total)),
-            (Some(total), Offered::Burst(_), Some(queue)) => {
-                format!("{} enqueues into {queue}, none at the target", number(total))
+            (Some(_), Offered::Burst { operations, .. }, into) => {
+                let WorstAttempts::AtMost(each) = load.attempts else { continue };
+                match into {
+                    None => format!("{} attempts", number(operations * each)),
+                    Some(queue) => format!("{} enqueues into {queue}, none at the target", number(operations * each)),
+                }
             }
             (Some(total), _, None) => format!("{} attempts/s", number(total)),
             (Some(total), _, Some(queue)) => format!("{} enqueues/s into {queue}, none at the target", number(total)),
@@ -573,7 +589,7 @@ length: 2m
 ";
         let said = check(&plan_of(text).plan, 120);
         for want in [
-            "fleet    back: 4000 clients, 2400 operations at once (p)",
+            "fleet    back: 4000 clients, 2400 operations at once, once after `cable` (p)",
             "relay: 50 operations/s, 5 attempts each: 250 attempts/s",
             "apps: 30 operations/s, 5 attempts each: 150 enqueues/s into relay, none at the target",
             "back: 2400 operations at once, 3 attempts each: 7200 attempts",
