@@ -63,6 +63,16 @@ impl Refusing {
         Self { reject: None, retry_after: None, hint: None }
     }
 
+    /// What a refusal asks for, where it always asks for the same.
+    pub fn constant(&self) -> Option<Said> {
+        let wait = match self.retry_after {
+            Some(RetryAfter::Backlog) => return None,
+            Some(RetryAfter::Constant(wait)) => Some(wait),
+            None => None,
+        };
+        Said::new(wait, self.hint)
+    }
+
     /// What a refusal says whose part refuses with `status` where the plan does not say; `ahead` is how long what is ahead of it takes.
     pub fn refuse(&self, status: u16, ahead: Span) -> Refusal {
         let wait = self.retry_after.map(|after| match after {

@@ -32,7 +32,8 @@ pub(super) struct Changes<'a> {
 }
 
 impl Changes<'_> {
-    /// What bears witness of a change, where something does; and what is done: the change, and at its end what puts it back.
+    /// What bears witness of a change, where something does; and what is done: the change, and at its end what puts it back. None where it
+    /// is not known what is changed: such a step may bear witness or not.
     pub(super) fn check(
         &self,
         step: &RawStep,
@@ -41,7 +42,7 @@ impl Changes<'_> {
         times: Times,
         place: Place,
         cx: &mut Context,
-    ) -> (Option<Step>, Vec<Action>) {
+    ) -> Option<(Option<Step>, Vec<Action>)> {
         let path = ["timeline", self.index, "service"];
         let scopes = [
             step.fleets.as_ref().map(|at| at.place),
@@ -55,14 +56,14 @@ impl Changes<'_> {
             service::limiters(limiters, &path, cx);
         }
         self.lasts(step, change, cx);
-        let Some(config) = self.service(change, cx) else { return (None, Vec::new()) };
+        let config = self.service(change, cx)?;
         let deed = |change, ends| Deed::Service { change: Box::new(change), ends };
         let mut actions = vec![Action { name: name.clone(), at: times.from, what: deed(change.clone(), false), place }];
         if step.r#for.is_some() && times.to < times.end {
             let back = deed(change.undo(&config), true);
             actions.push(Action { name: format!("{name}-end"), at: times.to, what: back, place });
         }
-        (witness(step, change, name, times, place), actions)
+        Some((witness(step, change, name, times, place), actions))
     }
 
     /// What happens once has no end.
@@ -77,7 +78,7 @@ impl Changes<'_> {
         }
     }
 
-    /// The service that is changed; said where the plan has none.
+    /// The service that is changed; said where the plan has none. None as well where the target could not be read.
     fn service(&self, change: &ServiceChange, cx: &mut Context) -> Option<ServiceConfig> {
         let target = &self.raw.target.0.as_ref()?.value;
         if let Some(of) = &change.of {
