@@ -44,7 +44,10 @@ record! {
     } => |r: &Refusing| {
         let wait = r.retry_after.map(|after| match after { RetryAfter::Constant(wait) => wait, RetryAfter::Backlog => Span::ZERO });
         Said::check(wait, r.hint)?;
-        r.reject.map_or(Ok(()), crate::fault::status::check_status)
+        match r.reject {
+            None | Some(300..=599) => Ok(()),
+            Some(status) => Err(format!("`reject` is {status}: expected the status of a failure, from 300 to 599")),
+        }
     }
 }
 

@@ -56,6 +56,9 @@ impl Changes<'_> {
         if let Some(limiters) = change.limiter.as_ref().and_then(|limiter| limiter.get()) {
             service::limiters(limiters, &path, cx);
         }
+        if let Some(refusing) = &change.reject_backlog {
+            service::refusing(refusing, &[&path[..], &["reject_backlog"]].concat(), cx);
+        }
         self.lasts(step, change, cx);
         let config = self.service(change, cx)?;
         cached(change, config.curve.cold_cache.is_some(), &path, cx);
