@@ -5,17 +5,26 @@ use super::{check, yaml};
 use crate::config::{Read, Source};
 use crate::service::ServiceChange;
 
-/// Reads a change of a service from YAML, which JSON is. `file` is what messages call it.
+/// A service that can be changed.
+#[derive(Clone, Copy, Debug)]
+pub struct Changeable<'a> {
+    /// What it is called; the front one is `service`.
+    pub name: &'a str,
+    /// Whether it has a `cold_cache`.
+    pub has_cache: bool,
+}
+
+/// Reads a change of one of these services from YAML, which JSON is. `file` is what messages call it.
 ///
 /// # Errors
 /// Everything that is wrong with it, in one [`PlanError`].
-pub fn service_change(file: &str, text: &str) -> Result<ServiceChange, PlanError> {
+pub fn service_change(file: &str, text: &str, services: &[Changeable]) -> Result<ServiceChange, PlanError> {
     let mut diagnostics = Diagnostics { file: file.to_string(), text: text.to_string(), ..Diagnostics::default() };
     let problems = &mut diagnostics.problems;
     let read = yaml::parse(text, Source::File, problems).and_then(|document| {
         diagnostics.uses = document.uses;
         let change = ServiceChange::read(&document.root, problems)?;
-        check::change(&change, &document.root, problems);
+        check::change(&change, services, &document.root, problems);
         Some(change)
     });
     match read {

@@ -21,7 +21,7 @@ mod vars;
 pub mod yaml;
 
 pub use action::{Action, Call, Deed, Exec, Webhook};
-pub use change::service_change;
+pub use change::{Changeable, service_change};
 pub use compare::{Candidate, Compare};
 pub use error::{Diagnostics, PlanError};
 pub use load::{Loaded, Source, decode, load};

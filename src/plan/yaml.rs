@@ -323,6 +323,13 @@ fn crop_message(message: &str) -> String {
     cropped
 }
 
+/// `a: 1, b: 2`: several keys in one line, and no braces around them.
+fn is_bare_map(line: &str) -> bool {
+    let mut keys = line.splitn(2, ": ");
+    let (Some(_), Some(rest)) = (keys.next(), keys.next()) else { return false };
+    !line.contains(['{', '[', '"', '\'', '#']) && rest.split_once(", ").is_some_and(|(_, more)| more.contains(": "))
+}
+
 /// What is usually wrong with a line that is no YAML.
 fn hint_for_line(line: &str) -> Option<String> {
     let start = line.trim_start();
@@ -337,6 +344,11 @@ fn hint_for_line(line: &str) -> Option<String> {
     }
     if line.contains(": >") || line.contains(": <") {
         return Some("quote comparisons: \"<= 5%\"".into());
+    }
+    if is_bare_map(start) {
+        return Some(
+            "several keys in one line stand in braces: `{ capacity: 50%, over: 5s }`; or give each a line of its own".into(),
+        );
     }
     line.contains("${").then(|| "quote values that hold `${…}` inside `{ }` or `[ ]`".to_string())
 }

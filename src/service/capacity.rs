@@ -111,6 +111,11 @@ impl Capacity {
         self.pace as f64 / FULL as f64
     }
 
+    /// The share that a ramp leads to, and a slow start; what is there already where neither is under way.
+    pub fn goal(&self) -> f64 {
+        f64::from(self.scripted.to) / f64::from(WHOLE)
+    }
+
     /// The pace changes at a moment.
     fn turn(&mut self, at: Timestamp) {
         let (work, rest) = self.advance(at.0.saturating_sub(self.since));
@@ -214,6 +219,7 @@ mod tests {
         // In service from second 9, with two seconds of work: the second of them takes five.
         capacity.set(at(10), share(20.0), Span::ZERO);
         assert_eq!((capacity.when(11 * SEC), capacity.work(at(15)), capacity.share()), (Some(at(15)), 11 * SEC, 0.2));
+        assert_eq!(capacity.goal(), 0.2);
         capacity.set(at(20), share(0.0), Span::ZERO);
         assert_eq!(
             (capacity.work(at(500)), capacity.when(12 * SEC), capacity.when(12 * SEC + 1)),

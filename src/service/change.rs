@@ -9,6 +9,9 @@ use crate::record;
 use crate::time::{Rate, Share, Span};
 use std::fmt;
 
+/// What the front service is called where it has to have a name.
+pub const FRONT: &str = "service";
+
 keyword! {
     /// A part that is taken away.
     pub enum Off {
@@ -76,7 +79,7 @@ keyword! {
 record! {
     /// What changes of a service. What is not named stays.
     pub struct ServiceChange {
-        /// Which of the target's `services` it is, by its name; the front one where nothing is said.
+        /// Which of the target's `services` it is, by its name; the front one where nothing is said, or `service`.
         of: Option<String>,
         /// Its capacity, as a share of what the plan gives it.
         capacity: Option<Share>,
@@ -108,6 +111,11 @@ impl ServiceChange {
             cache: None,
             reject_backlog: None,
         }
+    }
+
+    /// The name of the service that it changes.
+    pub fn whose(&self) -> &str {
+        self.of.as_deref().unwrap_or(FRONT)
     }
 
     /// What puts back what this changes, of a service that the plan describes so. What happens once (a restart, another cache, a refused

@@ -6,6 +6,7 @@ use crate::time::{Rate, Span, Timestamp};
 /// When the next request may leave the queue.
 #[derive(Clone, Debug)]
 pub struct Drain {
+    rate: Rate,
     interval: Span,
     next: Timestamp,
 }
@@ -13,7 +14,12 @@ pub struct Drain {
 impl Drain {
     /// The first may leave at once.
     pub fn new(rate: Rate) -> Self {
-        Self { interval: rate.interval(), next: Timestamp::ZERO }
+        Self { rate, interval: rate.interval(), next: Timestamp::ZERO }
+    }
+
+    /// How many leave in a second at most.
+    pub const fn rate(&self) -> Rate {
+        self.rate
     }
 
     /// The time from one to the next.

@@ -21,6 +21,7 @@ use super::curve::Bends;
 use super::drain::Drain;
 use super::duplicates::Duplicates;
 use super::executions::Executions;
+use super::holding::Holding;
 use super::job::{Jobs, Slot};
 use super::limiter::Limiters;
 use super::queue::Queue;
@@ -64,6 +65,8 @@ pub struct Service {
     /// Until when it is down.
     down_until: Option<Timestamp>,
     calls: Option<Calls>,
+    /// How often it was changed.
+    changes: u64,
     next_ticket: u64,
     now: Timestamp,
     counts: Counts,
@@ -133,6 +136,7 @@ impl Service {
             refusals: Refusals::new(cost),
             down_until: None,
             calls: None,
+            changes: 0,
             next_ticket: 0,
             now: Timestamp::ZERO,
             counts: Counts::default(),
@@ -219,6 +223,19 @@ impl Service {
         let keys_forgotten = self.duplicates.as_ref().map_or(0, Duplicates::forgotten);
         let limits_shared = self.limiters.overflowed();
         Counts { queued: self.queue.len() as u64, in_service, keys_forgotten, limits_shared, ..self.counts }
+    }
+
+    /// What of it can be changed, as it was when the time was last told.
+    pub fn holding(&self) -> Holding {
+        Holding {
+            capacity: self.capacity.share(),
+            capacity_goal: self.capacity.goal(),
+            limiters: self.limiters.kinds().collect(),
+            drain: self.drain.as_ref().map(|drain| drain.rate().get()),
+            cache_hits: self.bends.hits(),
+            is_down: self.down_until.is_some(),
+            changes: self.changes,
+        }
     }
 
     /// How many requests are in service.

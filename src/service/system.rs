@@ -11,10 +11,10 @@ mod mesh;
 
 pub use call::CallCounts;
 pub use config::{CallConfig, FailsConfig, MAX_DEPTH, MAX_SERVICES, Member, SystemConfig};
-pub use mesh::FRONT;
 
+use super::change::FRONT;
 use super::job::{NO_SLOT, Slot};
-use super::{Answer, Arrival, Counts, Service, ServiceChange};
+use super::{Answer, Arrival, Counts, Holding, Service, ServiceChange};
 use crate::time::Timestamp;
 use mesh::Mesh;
 
@@ -82,20 +82,20 @@ impl System {
         }
     }
 
-    /// Changes the service that the change names while it runs; none where no service has the name, see [`System::has`].
+    /// Changes the service that the change names while it runs; none where no service has the name.
     pub fn change(&mut self, now: Timestamp, change: &ServiceChange, out: &mut Vec<Answer>) {
         match &mut self.0 {
-            Kind::Alone(service) if change.of.is_none() => service.change(now, change, out),
+            Kind::Alone(service) if change.whose() == FRONT => service.change(now, change, out),
             Kind::Alone(_) => {}
             Kind::Mesh(mesh) => mesh.change(now, change, out),
         }
     }
 
-    /// Whether one of the services that stand beside the front one has that name.
-    pub fn has(&self, name: &str) -> bool {
+    /// What of each service can be changed, as it was when the time was last told; the front one first, which is called `service`.
+    pub fn holding(&self) -> Vec<(&str, Holding)> {
         match &self.0 {
-            Kind::Alone(_) => false,
-            Kind::Mesh(mesh) => mesh.has(name),
+            Kind::Alone(service) => vec![(FRONT, service.holding())],
+            Kind::Mesh(mesh) => mesh.holding().collect(),
         }
     }
 
@@ -111,7 +111,7 @@ impl System {
     /// What each service did so far and holds, the front one first, which is called `service`.
     pub fn each(&self) -> Vec<(&str, Counts)> {
         match &self.0 {
-            Kind::Alone(service) => vec![(mesh::FRONT, service.counts())],
+            Kind::Alone(service) => vec![(FRONT, service.counts())],
             Kind::Mesh(mesh) => mesh.each().collect(),
         }
     }

@@ -7,6 +7,7 @@ use crate::plan::service::{RawCall, RawService};
 use crate::plan::{RawPlan, TargetConfig};
 use crate::policy::Policy;
 use crate::policy::budget::WhenSpent;
+use crate::service::change::FRONT;
 use crate::service::system::{MAX_DEPTH, MAX_SERVICES};
 
 /// The policies that calls name.
@@ -35,7 +36,9 @@ pub(super) fn resolve(raw: &RawPlan, cx: &mut Context) -> Option<TargetConfig> {
     }
     let mut resolved = target.clone();
     for entry in &target.services.0 {
-        names::check("a service", &entry.name, entry.place, cx);
+        if names::check("a service", &entry.name, entry.place, cx) && entry.name == FRONT {
+            cx.error(entry.place, "`service` is what the front one is called in all counts", "give this one another name");
+        }
     }
     let known: Vec<&str> = target.services.0.iter().map(|entry| entry.name.as_str()).collect();
     for (path, service) in services(target) {

@@ -7,9 +7,10 @@
 use super::{Context, names, service};
 use crate::config::Place;
 use crate::fault::Step;
-use crate::plan::RawPlan;
 use crate::plan::action::{Action, Deed};
 use crate::plan::raw::RawStep;
+use crate::plan::{Changeable, RawPlan};
+use crate::service::change::FRONT;
 use crate::service::{ServiceChange, ServiceConfig};
 use crate::time::{Span, Timestamp};
 
@@ -57,6 +58,7 @@ impl Changes<'_> {
         }
         self.lasts(step, change, cx);
         let config = self.service(change, cx)?;
+        cached(change, config.curve.cold_cache.is_some(), &path, cx);
         let deed = |change, ends| Deed::Service { change: Box::new(change), ends };
         let mut actions = vec![Action { name: name.clone(), at: times.from, what: deed(change.clone(), false), place }];
         if step.r#for.is_some() && times.to < times.end {
@@ -81,8 +83,8 @@ impl Changes<'_> {
     /// The service that is changed; said where the plan has none. None as well where the target could not be read.
     fn service(&self, change: &ServiceChange, cx: &mut Context) -> Option<ServiceConfig> {
         let target = &self.raw.target.0.as_ref()?.value;
-        if let Some(of) = &change.of {
-            let known: Vec<&str> = target.services.0.iter().map(|entry| entry.name.as_str()).collect();
+        if let Some(of) = change.of.as_ref().filter(|of| *of != FRONT) {
+            let known: Vec<&str> = [FRONT].into_iter().chain(target.services.0.iter().map(|entry| entry.name.as_str())).collect();
             let found = target.services.get(of).map(|service| service.service.clone());
             if found.is_none() {
                 let place = cx.at(&["timeline", self.index, "service", "of"]);
@@ -101,6 +103,27 @@ impl Changes<'_> {
             );
         }
         service
+    }
+}
+
+/// Checks a change that stands by itself against the services that there are.
+pub(super) fn whose(change: &ServiceChange, services: &[Changeable], cx: &mut Context) {
+    if let Some(service) = services.iter().find(|service| service.name == change.whose()) {
+        return cached(change, service.has_cache, &[], cx);
+    }
+    let known: Vec<&str> = services.iter().map(|service| service.name).collect();
+    names::unknown("service", change.whose(), cx.at(&["of"]), &known, cx);
+}
+
+/// A cache that is not there becomes neither cold nor warm. `path` leads to the change.
+fn cached(change: &ServiceChange, has_cache: bool, path: &[&str], cx: &mut Context) {
+    if change.cache.is_some() && !has_cache {
+        let place = cx.at(&[path, &["cache"]].concat());
+        let message = match &change.of {
+            None => "`cache` changes nothing: this service has no `cold_cache`".to_string(),
+            Some(of) => format!("`cache` changes nothing: `{of}` has no `cold_cache`"),
+        };
+        cx.error(place, message, "give the service a `cold_cache` in the plan, or remove `cache`");
     }
 }
 
@@ -127,7 +150,7 @@ pub(super) fn conflicts(actions: &[Action], cx: &mut Context) {
         let Some(ended) = actions.get(index + 1).filter(|next| matches!(changes(next), Some((_, true)))) else { continue };
         let during = |other: &&Action| begun.at <= other.at && other.at < ended.at && other.name != begun.name;
         for other in actions.iter().filter(during) {
-            let Some((others, false)) = changes(other).filter(|(others, _)| others.of == change.of) else { continue };
+            let Some((others, false)) = changes(other).filter(|(others, _)| others.whose() == change.whose()) else { continue };
             let Some(part) = change.lasting().find(|part| others.lasting().any(|other| other == *part)) else { continue };
             let message = format!(
                 "`{}` changes `{part}` while `{}` does, whose end puts it back to what the plan's service says",

@@ -19,7 +19,7 @@ mod target;
 mod timeline;
 mod workers;
 
-use super::{Plan, RawPlan};
+use super::{Changeable, Plan, RawPlan};
 use crate::config::{At, Lenient, Node, Place, Problems};
 use crate::service::ServiceChange;
 use crate::time::Span;
@@ -97,7 +97,8 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
 }
 
 /// Checks a change of a service that stands by itself.
-pub(super) fn change(change: &ServiceChange, root: &Node, problems: &mut Problems) {
+pub(super) fn change(change: &ServiceChange, services: &[Changeable], root: &Node, problems: &mut Problems) {
+    changes::whose(change, services, &mut Context { root, problems });
     if let Some(limiters) = change.limiter.as_ref().and_then(|limiter| limiter.get()) {
         service::limiters(limiters, &[], &mut Context { root, problems });
     }

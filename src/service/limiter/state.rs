@@ -36,6 +36,8 @@ pub struct Limiters {
 /// One limiter.
 #[derive(Clone, Debug)]
 struct Limiter {
+    /// Its key in a plan.
+    kind: &'static str,
     states: States,
     per: Per,
     count_rejected: bool,
@@ -60,6 +62,11 @@ impl Limiters {
     /// Whether there are none: everybody passes.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
+    }
+
+    /// Their kinds, by their keys in a plan.
+    pub fn kinds(&self) -> impl Iterator<Item = &'static str> {
+        self.all.iter().map(|limiter| limiter.kind)
     }
 
     /// Whether a request at this moment passes all of them, and what it is told where not. One that passes must be
@@ -105,7 +112,7 @@ impl Limiter {
             Per::Client | Per::Fleet => States::Each(Box::new(Keyed::new(state, MAX_KEYS))),
         };
         let asks_who_is_inside = matches!(config, LimiterConfig::Concurrency(_) | LimiterConfig::AdaptiveConcurrency(_));
-        Self { states, per, count_rejected, penalty_box, refusing, asks_who_is_inside }
+        Self { kind: config.key(), states, per, count_rejected, penalty_box, refusing, asks_who_is_inside }
     }
 
     fn admit(&mut self, now: Timestamp, of: &Metadata, load: Load) -> Result<(), Refusal> {

@@ -16,6 +16,7 @@ impl Service {
     /// Changes it while it runs; answers that follow go to `out`. What is not named stays.
     pub fn change(&mut self, now: Timestamp, change: &ServiceChange, out: &mut Vec<Answer>) {
         self.advance(now, out);
+        self.changes += 1;
         if let Some(share) = change.capacity {
             self.capacity.set(self.now, share, change.over);
         }

@@ -10,16 +10,14 @@ use crate::operation::{End, Next};
 use crate::policy::Hint;
 use crate::policy::hint::Told;
 use crate::rng::{Key, Purpose};
+use crate::service::change::FRONT;
 use crate::service::job::{NO_SLOT, Slot};
 use crate::service::key::name_hash;
 use crate::service::machine::Calling;
 use crate::service::names::Names;
-use crate::service::{Answer, Arrival, Counts, Service, ServiceChange};
+use crate::service::{Answer, Arrival, Counts, Holding, Service, ServiceChange};
 use crate::time::{Span, Timestamp};
 use std::collections::BTreeMap;
-
-/// What the front service is called where it has to have a name.
-pub const FRONT: &str = "service";
 
 /// The services; the front one is the first.
 #[derive(Debug)]
@@ -159,14 +157,9 @@ impl Mesh {
 
     pub fn change(&mut self, now: Timestamp, change: &ServiceChange, out: &mut Vec<Answer>) {
         self.advance(now, out);
-        let place = change.of.as_ref().map_or(Some(0), |name| self.place_of(name_hash(name.as_bytes())));
-        if let Some(place) = place {
+        if let Some(place) = self.place_called(change.whose()) {
             self.tell(place, out, |service, answers, now| service.change(now, change, answers));
         }
-    }
-
-    pub fn has(&self, name: &str) -> bool {
-        self.place_of(name_hash(name.as_bytes())).is_some()
     }
 
     pub fn counts(&self) -> Counts {
@@ -184,6 +177,10 @@ impl Mesh {
         self.nodes.iter().map(|node| (node.name.as_str(), node.service.counts()))
     }
 
+    pub fn holding(&self) -> impl Iterator<Item = (&str, Holding)> {
+        self.nodes.iter().map(|node| (node.name.as_str(), node.service.holding()))
+    }
+
     pub fn calls(&self) -> impl Iterator<Item = (&str, &str, CallCounts)> {
         self.nodes.iter().filter_map(|node| {
             let caller = node.caller.as_ref()?;
@@ -195,6 +192,10 @@ impl Mesh {
     #[cfg(test)]
     pub fn is_idle(&self) -> bool {
         self.timers.is_empty() && self.asked.is_empty() && self.outside.is_empty() && self.calls.is_empty()
+    }
+
+    fn place_called(&self, name: &str) -> Option<usize> {
+        self.nodes.iter().position(|node| node.name == name)
     }
 
     fn place_of(&self, hash: u64) -> Option<usize> {

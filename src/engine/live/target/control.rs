@@ -2,9 +2,8 @@
 
 use super::page::{self, page};
 use super::server::Handle;
-use crate::plan;
-use crate::service::limiter::{LimiterConfig, LimitersConfig};
-use crate::service::{ServiceChange, ServiceConfig, SystemConfig};
+use crate::plan::{self, Changeable, PlanError};
+use crate::service::{Holding, ServiceChange};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
@@ -16,55 +15,30 @@ use std::net::IpAddr;
 /// The largest change, in bytes.
 const MAX_CHANGE: usize = 64 << 10;
 
-/// What of a service can be changed for good, as it is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Holding {
-    /// Which of several services it is; the front one where nothing is said.
+/// What now holds of the service that was changed.
+#[derive(Debug, Serialize)]
+struct Holds<'a> {
+    /// Which of several services it is, as it was called; left out for the front one without a name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub of: Option<String>,
-    /// Its capacity as a share of what the plan gives it, once it has got there.
-    pub capacity: f64,
-    /// The kinds of its limiters.
-    pub limiter: Vec<&'static str>,
-    /// How many leave the queue in a second at most; none where nothing says.
-    pub drain: Option<f64>,
-    /// How often it was changed.
-    pub changes: u64,
+    of: Option<&'a str>,
+    capacity: f64,
+    capacity_goal: f64,
+    limiter: &'a [&'static str],
+    drain: Option<f64>,
+    /// Left out where there is no cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_hits: Option<f64>,
+    down: bool,
+    changes: u64,
 }
 
-impl Holding {
-    /// Of every service, as the plan says; the front one first.
-    pub fn of_all(config: &SystemConfig) -> Vec<Self> {
-        let others = config.services.iter().map(|(name, member)| Self::new(Some(name.clone()), &member.service));
-        std::iter::once(Self::new(None, &config.front.service)).chain(others).collect()
+impl<'a> Holds<'a> {
+    fn new(of: Option<&'a str>, holding: &'a Holding) -> Self {
+        let Holding { capacity, capacity_goal, limiters, drain, cache_hits, is_down, changes } = holding;
+        let (down, limiter) = (*is_down, limiters.as_slice());
+        let (capacity, capacity_goal) = (*capacity, *capacity_goal);
+        Self { of, capacity, capacity_goal, limiter, drain: *drain, cache_hits: *cache_hits, down, changes: *changes }
     }
-
-    /// Of a service, as the plan says.
-    pub fn new(of: Option<String>, config: &ServiceConfig) -> Self {
-        let limiter = config.limiter.as_ref().map(kinds).unwrap_or_default();
-        Self { of, capacity: 1.0, limiter, drain: config.drain.map(|rate| rate.get()), changes: 0 }
-    }
-
-    /// After a change; one of another service than the front one is only counted.
-    pub fn change(&mut self, change: &ServiceChange) {
-        self.changes += 1;
-        if change.of.is_some() {
-            return;
-        }
-        if let Some(share) = change.capacity {
-            self.capacity = share.get();
-        }
-        if let Some(limiter) = &change.limiter {
-            self.limiter = limiter.get().map(kinds).unwrap_or_default();
-        }
-        if let Some(drain) = &change.drain {
-            self.drain = drain.get().map(|rate| rate.get());
-        }
-    }
-}
-
-fn kinds(LimitersConfig(all): &LimitersConfig) -> Vec<&'static str> {
-    all.iter().map(LimiterConfig::key).collect()
 }
 
 /// Answers a request to the control API: 200 with what now holds; 400 with everything that is wrong with the change; 403 to other machines
@@ -75,38 +49,47 @@ pub async fn answer(request: Request<Incoming>, peer: IpAddr, service: &Handle) 
         return closing(page(StatusCode::FORBIDDEN, text));
     }
     if request.method() != Method::POST {
-        let mut refused = page(StatusCode::METHOD_NOT_ALLOWED, "POST a change of the service, such as `capacity: 20%`\n");
-        refused.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
-        return closing(refused);
+        return not_allowed("POST", "POST a change of the service, such as `capacity: 20%`\n");
     }
     let Ok(body) = Limited::new(request.into_body(), MAX_CHANGE).collect().await else {
         return closing(page(StatusCode::PAYLOAD_TOO_LARGE, "a change of the service is 64 KiB at most\n"));
     };
-    let change = plan::decode(body.to_bytes().into(), "body").and_then(|text| plan::service_change("body", &text));
-    match change {
-        Ok(ServiceChange { of: Some(of), .. }) if !service.has(&of) => {
-            page(StatusCode::BAD_REQUEST, format!("body: no service is called `{of}`: name one of the target's `services`\n"))
-        }
-        Ok(change) => {
-            service.change(&change);
-            let all = service.holding();
-            match all.iter().find(|holding| holding.of == change.of) {
-                Some(holding) => page::json(holding),
-                None => page(StatusCode::BAD_REQUEST, unknown(change.of.as_deref().unwrap_or_default(), &all)),
-            }
-        }
+    match plan::decode(body.to_bytes().into(), "body").and_then(|text| read(&text, service)) {
+        Ok(change) => changed(&change, service),
         Err(error) => page(StatusCode::BAD_REQUEST, format!("{error}\n")),
     }
 }
 
-fn unknown(name: &str, all: &[Holding]) -> String {
-    let known: Vec<&str> = all.iter().filter_map(|holding| holding.of.as_deref()).collect();
-    let known = if known.is_empty() {
-        "leave `of` out: there is one service".into()
-    } else {
-        format!("expected one of: {}", known.join(", "))
-    };
-    format!("body: error: no service is called `{}`\n = help: {known}\n", name.chars().take(60).collect::<String>())
+/// Reads a change, which has to be one that does something to a service that is there.
+fn read(text: &str, service: &Handle) -> Result<ServiceChange, PlanError> {
+    let all = service.holding();
+    let known: Vec<_> = all.iter().map(|(name, holding)| Changeable { name, has_cache: holding.cache_hits.is_some() }).collect();
+    plan::service_change("body", text, &known)
+}
+
+/// Makes a change, and answers with what now holds.
+fn changed(change: &ServiceChange, service: &Handle) -> Response<Full<Bytes>> {
+    service.change(change);
+    let all = service.holding();
+    let (_, holding) = all.iter().find(|(name, _)| name == change.whose()).expect("a change of an unknown service is not read");
+    page::json(&Holds::new(change.of.as_deref(), holding))
+}
+
+/// What is said to another method than the one that is allowed.
+pub fn not_allowed(allowed: &'static str, text: &'static str) -> Response<Full<Bytes>> {
+    let mut refused = page(StatusCode::METHOD_NOT_ALLOWED, text);
+    refused.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    closing(refused)
+}
+
+/// What is said to a path that would be the target's own, and is none.
+pub fn unknown() -> Response<Full<Bytes>> {
+    let text = "there is no such page; there are:\n\
+        GET /stormwake/stats     what the target has counted, as JSON\n\
+        GET /metrics             the same, as Prometheus reads it\n\
+        POST /stormwake/service  changes the service while it runs: such as `capacity: 20%`\n\
+        every other path that does not begin with /stormwake is served as load\n";
+    closing(page(StatusCode::NOT_FOUND, text))
 }
 
 /// What is left of the body is not read.

@@ -5,7 +5,7 @@ use crate::engine::live::clock::Clock;
 use crate::engine::live::timer::Timer;
 use crate::rng::Key;
 use crate::service::job::{NO_SLOT, Slot};
-use crate::service::{Answer, Arrival, Counts, Metadata, ServiceChange, System, SystemConfig};
+use crate::service::{Answer, Arrival, Counts, Holding, Metadata, ServiceChange, System, SystemConfig};
 use crate::time::Timestamp;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -99,9 +99,15 @@ impl Desk {
         self.clock.wall_millis()
     }
 
-    /// Whether a service beside the front one has that name.
-    pub fn has(&self, name: &str) -> bool {
-        self.state.borrow().service.has(name)
+    /// By service, what of it can be changed, as it is now; the front one first.
+    pub fn holding(&self) -> Vec<(String, Holding)> {
+        let mut all = Vec::new();
+        self.tell(|state, now| {
+            // The timer may be a little late.
+            state.service.advance(now, &mut state.out);
+            all = state.service.holding().into_iter().map(|(name, holding)| (name.to_string(), holding)).collect();
+        });
+        all
     }
 
     /// What the machine did so far.

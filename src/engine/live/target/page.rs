@@ -1,7 +1,7 @@
 //! What the server shows of itself: its counts as JSON, and as Prometheus reads them (text format 0.0.4).
 
-use super::control::Holding;
 use super::wire::{CallStats, Stats, TargetStats};
+use crate::service::Holding;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
@@ -21,7 +21,7 @@ pub fn json(what: &impl Serialize) -> Response<Full<Bytes>> {
 }
 
 /// The counts as Prometheus reads them.
-pub fn metrics(stats: &TargetStats, holding: &[Holding]) -> Response<Full<Bytes>> {
+pub fn metrics(stats: &TargetStats, holding: &[(String, Holding)]) -> Response<Full<Bytes>> {
     typed(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", exposition(stats, holding))
 }
 
@@ -35,10 +35,10 @@ fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Resp
 /// A family of the exposition: its name without `stormwake_target_`, its kind, its help, and its samples by label.
 type Family<'a> = (&'static str, &'static str, &'static str, Vec<(String, f64)>);
 
-fn exposition(stats: &TargetStats, holding: &[Holding]) -> String {
+fn exposition(stats: &TargetStats, holding: &[(String, Holding)]) -> String {
     let mut text = String::new();
     for (name, kind, help, samples) in
-        families(&stats.front, holding).into_iter().chain(of_services(&stats.services)).chain(of_calls(&stats.calls))
+        families(&stats.front, holding).into_iter().chain(of_services(&stats.services, holding)).chain(of_calls(&stats.calls))
     {
         let name = format!("stormwake_target_{name}");
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
@@ -50,18 +50,29 @@ fn exposition(stats: &TargetStats, holding: &[Holding]) -> String {
 }
 
 /// What each of several services counted.
-fn of_services<'a>(services: &BTreeMap<String, Stats>) -> Vec<Family<'a>> {
+fn of_services<'a>(services: &BTreeMap<String, Stats>, holding: &[(String, Holding)]) -> Vec<Family<'a>> {
     let label = |name: &str| format!("{{service=\"{}\"}}", escaped(name));
     let of = |value: fn(&Stats) -> u64| -> Vec<(String, f64)> {
         services.iter().map(|(name, stats)| (label(name), value(stats) as f64)).collect()
     };
     let refused = |stats: &Stats| stats.refused().iter().map(|(_, count)| count).sum();
+    let holds = |value: fn(&Holding) -> f64| -> Vec<(String, f64)> {
+        // One service alone has no name.
+        holding.iter().filter(|_| !services.is_empty()).map(|(name, holding)| (label(name), value(holding))).collect()
+    };
     let all: Vec<Family<'a>> = vec![
         ("service_requests_total", "counter", "Requests that came, by service.", of(|s| s.arrived)),
         ("service_served_total", "counter", "Requests served to the end, by service.", of(|s| s.served)),
         ("service_refused_total", "counter", "Requests refused, dropped or lost, by service.", of(refused)),
         ("service_queued", "gauge", "Requests that wait, by service.", of(|s| s.queued)),
         ("service_in_service", "gauge", "Requests in service, by service.", of(|s| s.in_service)),
+        (
+            "service_capacity_ratio",
+            "gauge",
+            "The capacity by now as a share of what the plan gives, by service.",
+            holds(|h| h.capacity),
+        ),
+        ("service_down", "gauge", "1 while it is down for a restart, by service.", holds(|h| f64::from(h.is_down))),
     ];
     all.into_iter().filter(|(_, _, _, samples)| !samples.is_empty()).collect()
 }
@@ -83,7 +94,8 @@ fn escaped(name: &str) -> String {
     name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-fn families<'a>(s: &Stats, holding: &[Holding]) -> Vec<Family<'a>> {
+fn families<'a>(s: &Stats, holding: &[(String, Holding)]) -> Vec<Family<'a>> {
+    let front = holding.first().map(|(_, holding)| holding);
     let one = |value: f64| vec![(String::new(), value)];
     let count = |value: u64| one(value as f64);
     let by = |label: &str, values: &[(&str, f64)]| -> Vec<(String, f64)> {
@@ -111,7 +123,7 @@ fn families<'a>(s: &Stats, holding: &[Holding]) -> Vec<Family<'a>> {
             "changes_total",
             "counter",
             "Changes made to the service while it ran.",
-            count(holding.iter().map(|of| of.changes).sum()),
+            count(holding.iter().map(|(_, of)| of.changes).sum()),
         ),
         ("queued", "gauge", "Requests that wait.", count(s.queued)),
         ("in_service", "gauge", "Requests in service.", count(s.in_service)),
@@ -119,9 +131,10 @@ fn families<'a>(s: &Stats, holding: &[Holding]) -> Vec<Family<'a>> {
         (
             "capacity_ratio",
             "gauge",
-            "The capacity as a share of what the plan gives.",
-            one(holding.first().map_or(1.0, |of| of.capacity)),
+            "The capacity by now as a share of what the plan gives.",
+            one(front.map_or(1.0, |of| of.capacity)),
         ),
+        ("down", "gauge", "1 while the service is down for a restart.", one(front.map_or(0.0, |of| f64::from(of.is_down)))),
     ]
 }
 
@@ -131,7 +144,7 @@ mod tests {
     use crate::service::Counts;
     use crate::service::config::Servers;
     use crate::service::system::CallCounts;
-    use crate::service::{ServiceConfig, ServiceTime};
+    use crate::service::{Service, ServiceConfig, ServiceTime};
     use crate::time::Span;
 
     /// Reads the text format as its grammar has it: every sample after its HELP and TYPE, once; names, labels and values of their forms.
@@ -176,15 +189,16 @@ mod tests {
             queued: 6,
             ..Counts::default()
         };
-        let mut holding =
-            Holding::new(None, &ServiceConfig::new(Servers::Limited(1), ServiceTime::Constant(Span::from_millis(1))));
-        holding.capacity = 0.2;
+        let holding =
+            Service::new(&ServiceConfig::new(Servers::Limited(1), ServiceTime::Constant(Span::from_millis(1)))).holding();
+        let slow = Holding { capacity: 0.2, capacity_goal: 0.1, ..holding.clone() };
+        let holding = [("service".to_string(), slow), ("db".to_string(), Holding { is_down: true, ..holding })];
         let other = Counts { arrived: 2, ..Counts::default() };
         let services =
             [("service", counts), ("pay\"1\"", other)].map(|(name, counts)| (name.to_string(), Stats::new(&counts, 0, 0))).into();
         let calls = vec![CallStats::new("service", "pay\"1\"", &CallCounts { calls: 2, attempts: 6, ..CallCounts::default() })];
         let stats = TargetStats { front: Stats::new(&counts, 9, 8), services, calls };
-        let read = parse(&exposition(&stats, &[holding]));
+        let read = parse(&exposition(&stats, &holding));
         let get = |series: &str| *read.get(&format!("stormwake_target_{series}")).unwrap_or_else(|| panic!("{series}: {read:?}"));
         assert_eq!((get("requests_total"), get("served_total"), get("queued"), get("connections")), (12.0, 3.0, 6.0, 9.0));
         assert_eq!((get("refused_total{cause=\"limited\"}"), get("refused_total{cause=\"expired\"}")), (2.0, 4.0));
@@ -195,5 +209,9 @@ mod tests {
         );
         assert_eq!(get("service_requests_total{service=\"pay\\\"1\\\"\"}"), 2.0);
         assert_eq!((get("duplicates_total{outcome=\"executed\"}"), get("capacity_ratio")), (5.0, 0.2));
+        assert_eq!(["service", "db"].map(|of| get(&format!("service_capacity_ratio{{service=\"{of}\"}}"))), [0.2, 1.0]);
+        assert_eq!(["down", "service_down{service=\"db\"}"].map(get), [0.0, 1.0]);
+        let alone = exposition(&TargetStats::default(), &holding[..1]);
+        assert!(!alone.contains("service_capacity_ratio"), "{alone}");
     }
 }

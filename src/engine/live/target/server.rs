@@ -1,6 +1,6 @@
 //! Sockets around the machine: every request is brought to it and answered as it says.
 
-use super::control::{self, Holding};
+use super::control;
 use super::desk::Desk;
 use super::error::TargetError;
 use super::io::Io;
@@ -9,7 +9,7 @@ use super::page::{self, page};
 use super::wire::{Stats, TargetStats};
 use crate::engine::live::clock::Clock;
 use crate::engine::live::timer::Timer;
-use crate::service::{Answer, BROKEN, ServiceChange, SystemConfig};
+use crate::service::{Answer, BROKEN, Holding, ServiceChange, SystemConfig};
 use crate::time::Span;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -18,7 +18,7 @@ use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
@@ -37,6 +37,8 @@ const MAX_HEAD: usize = 64 << 10;
 const REST: Span = Span::from_millis(50);
 /// How long requests may still be answered when the server ends.
 const GRACE: Span = Span::from_millis(250);
+/// What stands under this path is the target's own, and never load.
+const OWN: &str = "/stormwake";
 /// Where the counts are had.
 const STATS_PATH: &str = "/stormwake/stats";
 /// Where they are had as Prometheus reads them.
@@ -58,8 +60,6 @@ pub struct Handle(Rc<Shared>);
 
 struct Shared {
     desk: Rc<Desk>,
-    /// By service, what holds of it beside what the plan says; the front one first.
-    holding: RefCell<Vec<Holding>>,
     seed: u64,
     connections: Cell<u64>,
     accept_errors: Cell<u64>,
@@ -78,7 +78,6 @@ impl Server {
         let timer = Timer::new().map_err(TargetError::Timer)?;
         let shared = Shared {
             desk: Desk::new(config, clock),
-            holding: RefCell::new(Holding::of_all(config)),
             seed,
             connections: Cell::new(0),
             accept_errors: Cell::new(0),
@@ -128,23 +127,14 @@ impl Handle {
         Stats::new(&self.0.desk.counts(), self.0.connections.get(), self.0.accept_errors.get())
     }
 
-    /// Whether a service beside the front one has that name.
-    pub fn has(&self, name: &str) -> bool {
-        self.0.desk.has(name)
-    }
-
     /// Changes the service at once.
     pub fn change(&self, change: &ServiceChange) {
         self.0.desk.change(change);
-        let mut all = self.0.holding.borrow_mut();
-        if let Some(holding) = all.iter_mut().find(|holding| holding.of == change.of) {
-            holding.change(change);
-        }
     }
 
     /// By service, what of it can be changed, as it is by now; the front one first.
-    pub fn holding(&self) -> Vec<Holding> {
-        self.0.holding.borrow().clone()
+    pub fn holding(&self) -> Vec<(String, Holding)> {
+        self.0.desk.holding()
     }
 
     /// The same, with those of each service and of their calls, where there are several.
@@ -254,9 +244,13 @@ async fn answer(
 ) -> Result<Response<Full<Bytes>>, Broken> {
     let handle = || Handle(shared.clone());
     match (request.uri().path(), request.method()) {
-        (STATS_PATH, &Method::GET) => return Ok(page::json(&handle().read_all())),
+        (STATS_PATH, &Method::GET | &Method::HEAD) => return Ok(page::json(&handle().read_all())),
         (METRICS_PATH, &Method::GET) => return Ok(page::metrics(&handle().read_all(), &handle().holding())),
         (SERVICE_PATH, _) => return Ok(control::answer(request, peer, &handle()).await),
+        (STATS_PATH, _) => return Ok(control::not_allowed("GET", "the counts are read: GET them\n")),
+        (path, _) if path == OWN || path.strip_prefix(OWN).is_some_and(|rest| rest.starts_with('/')) => {
+            return Ok(control::unknown());
+        }
         _ => {}
     }
     let (head, body) = request.into_parts();

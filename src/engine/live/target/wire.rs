@@ -3,7 +3,8 @@
 use crate::metrics::Calls;
 use crate::metrics::record::ServiceCounts;
 use crate::service::Counts;
-use crate::service::system::{CallCounts, FRONT};
+use crate::service::change::FRONT;
+use crate::service::system::CallCounts;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
