@@ -110,7 +110,7 @@ mod tests {
             ),
             (
                 "rate: 30/s, queue: { bound: unlimited, order: priority }",
-                "1 server, 33.3ms each: 30/s; queue unlimited, priority",
+                "1 server, 33ms each: 30/s; queue unlimited, priority",
             ),
             (
                 "servers: 5000, service_time: 1ms, queue: { expire_after: 4s }, limiter: [concurrency: { limit: 9 }, fixed_window: { limit: 7 }]",

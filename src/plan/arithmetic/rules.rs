@@ -537,6 +537,36 @@ length: 60s
     }
 
     #[test]
+    fn what_comes_once_is_a_backlog_and_no_overload() {
+        for (loads, wanted) in [
+            (
+                "app: { clients: 9, policy: p, load: { poisson: { rate: 6/s } } }, mobile: { clients: 6000, policy: p, load: { on_reconnect: { after: network, spread: 1s } } }",
+                "6000 operations of `mobile` come within 1s after `network`: beside the 6/s they drain in 4m10s (N / (C − λ))",
+            ),
+            (
+                "mobile: { clients: 300, policy: p, load: { trigger: { at: 20s } } }",
+                "300 operations of `mobile` come at once at 20s: they drain in 10s",
+            ),
+            // Slower than the 24/s that are free, nothing piles up.
+            (
+                "app: { clients: 9, policy: p, load: { poisson: { rate: 6/s } } }, mobile: { clients: 600, policy: p, load: { trigger: { at: 20s, spread: 30s } } }",
+                "",
+            ),
+        ] {
+            let text = format!(
+                "version: 1\ntarget: {{ service: {{ rate: 30/s }} }}\npolicies: {{ p: {{ attempts: 1, timeout: 5s }} }}\nfleets: {{ {loads} }}\n\
+                 timeline: [{{ at: 9s, for: 9s, name: network, fault: refuse }}]\nlength: 9m\n"
+            );
+            let loaded = load(&Source { file: "p.yaml", text: &text, overrides: &[], env: &|_| None });
+            let rules = rules(&loaded.unwrap_or_else(|error| panic!("{error}")).plan);
+            assert!(!rules.iter().any(|rule| rule.key == "overload"), "{loads}: {rules:#?}");
+            let said = rules.iter().find(|rule| rule.key == "burst").map_or("", |rule| &rule.sentence);
+            assert_eq!(said.is_empty(), wanted.is_empty(), "{loads}: {said}");
+            assert!(said.contains(wanted), "{loads}: {said}");
+        }
+    }
+
+    #[test]
     fn rules_that_do_not_apply_are_silent() {
         let keys: Vec<&str> = of(", backoff: { exponential: { base: 1s, cap: 4s, jitter: full } }", "status: { code: 503 }")
             .iter()
