@@ -3,7 +3,9 @@
 use super::exit::Code;
 use crate::config::{Key, Node, Place, Problems, Read, Value};
 use crate::engine::live::clock::LiveClock;
-use crate::engine::live::target::{Change, Changed, Handle, PLAN_END, Ready, Server, Stats, TargetError, raise_file_limit};
+use crate::engine::live::target::{
+    CallStats, Change, Changed, Handle, PLAN_END, Ready, Server, Stats, TargetError, TargetStats, raise_file_limit,
+};
 use crate::plan;
 use crate::service::limiter::AdaptiveConcurrency;
 use crate::service::{ServiceChange, ServiceConfig, SystemConfig};
@@ -164,7 +166,7 @@ fn alone(args: &Args) -> Result<(), Ended> {
             }
         };
         server.serve(stop).await.map_err(environment)?;
-        Ok(stats.read())
+        Ok(stats.read_all())
     })?;
     super::output::print(summary(&stats).as_bytes())
         .map_err(|code| Ended { code, error: anyhow!("the summary could not be printed") })
@@ -303,12 +305,58 @@ fn setup_of_file(path: &std::path::Path) -> anyhow::Result<Setup> {
     service_of(&shown, &text)
 }
 
-fn summary(stats: &Stats) -> String {
-    let Stats { arrived, served, limited, queue_full, cancelled, useful_seconds, wasted_seconds, .. } = stats;
-    format!(
-        "{arrived} requests: {served} served, {limited} limited, {queue_full} refused by a full queue, {cancelled} whose client had gone\n\
-         service: {useful_seconds:.1} s useful, {wasted_seconds:.1} s wasted\n"
-    )
+/// What came, and what became of it: every request is in one part of its line, up to `in service`.
+fn summary(stats: &TargetStats) -> String {
+    let Stats { useful_seconds, wasted_seconds, refusing_seconds, .. } = stats.front;
+    let refusing = if refusing_seconds > 0.0 { format!(", {refusing_seconds:.1} s spent on refusals") } else { String::new() };
+    let mut lines = if stats.services.is_empty() { vec![books(&stats.front)] } else { Vec::new() };
+    // The front one, where there are several, is among them.
+    lines.extend(stats.services.iter().map(|(name, of)| format!("{name}: {}", books(of))));
+    lines.extend(stats.calls.iter().map(calls));
+    lines.push(format!("work: {useful_seconds:.1} s useful, {wasted_seconds:.1} s wasted{refusing}"));
+    lines.join("\n") + "\n"
+}
+
+/// `9 requests: 6 served (1 for nobody), 2 limited, 1 waiting; 1 whose client had gone`.
+fn books(stats: &Stats) -> String {
+    let ended = [
+        (stats.limited, "limited"),
+        (stats.queue_full, "refused by a full queue"),
+        (stats.memory_full, "refused by a full memory"),
+        (stats.not_admitted, "not admitted"),
+        (stats.shed, "shed"),
+        (stats.expired, "expired"),
+        (stats.dropped_by_codel, "dropped by CoDel"),
+        (stats.backlog_rejected, "refused with the backlog"),
+        (stats.lost, "lost in a restart"),
+        (stats.duplicates_suppressed, "duplicates suppressed"),
+        (stats.given_up, "given up for a client that had gone"),
+        (stats.queued, "waiting"),
+        (stats.in_service, "in service"),
+    ];
+    let beside = [
+        (stats.cancelled, "whose client had gone"),
+        (stats.duplicates_executed, "done again"),
+        (stats.superseded, "superseded by a newer one"),
+    ];
+    let served = [(stats.served_for_nobody, "for nobody"), (stats.failed, "failed")];
+    let served = Some(some(&served)).filter(|of| !of.is_empty()).map_or(String::new(), |of| format!(" ({of})"));
+    let ended = [format!("{} served{served}", stats.served), some(&ended)];
+    let parts = [ended.join(", ").trim_end_matches(", ").to_string(), some(&beside)];
+    format!("{} requests: {}", stats.arrived, parts.join("; ").trim_end_matches("; "))
+}
+
+/// Those of the counts that are above 0.
+fn some(counts: &[(u64, &str)]) -> String {
+    let some = counts.iter().filter(|(count, _)| *count > 0);
+    some.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+}
+
+/// `service to db: 5 calls, 9 attempts, 4 timed out`.
+fn calls(calls: &CallStats) -> String {
+    let CallStats { from, to, attempts, timed_out, failed, abandoned, .. } = calls;
+    let parts = [(*attempts, "attempts"), (*timed_out, "timed out"), (*failed, "failed"), (*abandoned, "abandoned")];
+    format!("{from} to {to}: {} calls, {}", calls.calls, some(&parts)).trim_end_matches(", ").to_string()
 }
 
 /// The service of a plan.
@@ -435,6 +483,7 @@ fn said(problems: &Problems, place: impl Fn(u32) -> String) -> String {
 mod tests {
     use super::*;
     use crate::policy::hint::HintForm;
+    use crate::service::CallCounts;
     use crate::service::config::Servers;
     use crate::service::limiter::{Concurrency, FixedWindow, LimiterConfig, Per, Shared, SlidingLog, TokenBucket};
     use crate::service::refusal::{Refusing, RetryAfter};
@@ -520,6 +569,41 @@ mod tests {
             let message = read(line).expect_err(line).to_string();
             assert!(message.contains(expected), "{line}: {message}");
         }
+    }
+
+    #[test]
+    fn the_summary_leaves_no_request_unexplained() {
+        let front = Stats { arrived: 3, served: 3, ..Stats::default() };
+        let alone = TargetStats { front, ..TargetStats::default() };
+        assert_eq!(summary(&alone), "3 requests: 3 served\nwork: 0.0 s useful, 0.0 s wasted\n");
+        // Of whatever ends a request there is one.
+        let one = Stats {
+            arrived: 14,
+            served: 1,
+            limited: 1,
+            queue_full: 1,
+            memory_full: 1,
+            not_admitted: 1,
+            shed: 1,
+            expired: 1,
+            dropped_by_codel: 1,
+            backlog_rejected: 1,
+            lost: 1,
+            duplicates_suppressed: 1,
+            given_up: 1,
+            queued: 1,
+            in_service: 1,
+            ..Stats::default()
+        };
+        let (_, parts) = books(&one).split_once(": ").map(|(head, parts)| (head.to_string(), parts.to_string())).unwrap();
+        assert_eq!(parts.split(", ").filter(|part| part.starts_with("1 ")).count(), 14, "{parts}");
+        let db = Stats { arrived: 2, served: 2, failed: 1, cancelled: 1, duplicates_executed: 1, ..Stats::default() };
+        let services = [("db".to_string(), db), ("service".to_string(), front)].into();
+        let call = CallStats::new("service", "db", &CallCounts { calls: 1, attempts: 2, timed_out: 1, ..CallCounts::default() });
+        let said = summary(&TargetStats { front, services, calls: vec![call] });
+        let lines: Vec<&str> = said.lines().take(3).collect();
+        assert_eq!(lines[0], "db: 2 requests: 2 served (1 failed); 1 whose client had gone, 1 done again");
+        assert_eq!(lines[1..], ["service: 3 requests: 3 served", "service to db: 1 calls, 2 attempts, 1 timed out"]);
     }
 
     #[test]

@@ -42,18 +42,30 @@ mod tests {
     #[test]
     fn json_and_yaml_say_the_same_and_every_problem_is_told() {
         let twenty = ServiceChange { capacity: Share::new(0.2).ok(), ..ServiceChange::nothing() };
+        let services = ["service", "db"].map(|name| Changeable { name, has_cache: name == "db" });
+        let read = |text: &str| service_change("body", text, &services);
         for text in ["capacity: 20%", "{\"capacity\": \"20%\"}"] {
-            assert_eq!(service_change("body", text).unwrap(), twenty);
+            assert_eq!(read(text).unwrap(), twenty);
         }
-        assert_eq!(service_change("body", "limiter: off").unwrap().limiter, Some(Setting::Off));
-        let said = |text: &str| service_change("body", text).expect_err(text).to_string();
-        let both = said("capacity: 20\ncache: tepid\nlimitr: off\n");
-        for part in ["body:1:11", "body:2:8", "body:3:1", "did you mean `limiter`?"] {
-            assert!(both.contains(part), "{part}: {both}");
+        assert_eq!(read("limiter: off").unwrap().limiter, Some(Setting::Off));
+        assert_eq!(read("{ of: service, drain: off }").unwrap().whose(), "service");
+        assert!(read("{ of: db, cache: cold }").is_ok());
+        let said = |text: &str| read(text).expect_err(text).to_string();
+        for (text, parts) in [
+            (
+                "capacity: 20\ncache: tepid\nlimitr: off\n",
+                &["body:1:11", "body:2:8", "body:3:1", "did you mean `limiter`?"] as &[&str],
+            ),
+            ("{}", &["nothing changes"]),
+            ("", &["nothing changes"]),
+            ("[1, 2]", &["expected a map"]),
+            ("capacity: [", &["body:1"]),
+            ("of: dv\ncache: cold", &["body:1:5", "no service is called `dv`", "did you mean `db`?"]),
+            ("cache: cold", &["body:1:8", "this service has no `cold_cache`", "or remove `cache`"]),
+            ("capacity: 50%, over: 5s", &["body:1", "stand in braces: `{ capacity: 50%, over: 5s }`"]),
+        ] {
+            let said = said(text);
+            assert!(parts.iter().all(|part| said.contains(part)), "{text}: {said}");
         }
-        assert!(said("{}").contains("nothing changes"));
-        assert!(said("").contains("nothing changes"));
-        assert!(said("[1, 2]").contains("expected a map"));
-        assert!(said("capacity: [").contains("body:1"));
     }
 }

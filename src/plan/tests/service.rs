@@ -5,11 +5,13 @@ use crate::plan::action::Deed;
 use crate::service::{ServiceChange, change::Setting};
 use crate::time::{Share, Span};
 
-/// A plan of the built-in target with steps.
+/// A plan of the built-in target with steps; its front service has a cache, `db` has none.
 fn text(steps: &[&str], more: &str) -> String {
     let steps: String = steps.iter().map(|step| format!("  - {step}\n")).collect();
     format!(
-        "version: 1\nname: s\ntarget: {{ service: {{ servers: 4, service_time: 10ms, drain: 300/s }} }}
+        "version: 1\nname: s\ntarget:
+  service: {{ servers: 4, service_time: 10ms, drain: 300/s, cold_cache: {{ hits: 90%, miss_costs: 10x, warms_after: 100 }} }}
+  services: {{ db: {{ rate: 9/s }} }}
 fleets: {{ a: {{ clients: 10, policy: {{ attempts: 3, timeout: 1s }}, load: {{ poisson: {{ rate: 100/s }} }} }} }}
 timeline:\n{steps}{more}length: 3m\n"
     )
@@ -48,6 +50,7 @@ fn what_bears_witness_is_what_weakens_and_ends() {
         ("{ at: 60s, service: { restart: { down_for: 7s } } }", Some(67_000)),
         ("{ at: 60s, service: { restart: {} } }", Some(61_000)),
         ("{ at: 60s, service: { cache: cold } }", Some(61_000)),
+        ("{ at: 60s, service: { of: service, cache: cold } }", Some(61_000)),
         ("{ at: 60s, service: { cache: warm } }", None),
         ("{ at: 60s, service: { reject_backlog: { retry_after: 1s } } }", None),
         ("{ at: 60s, service: { capacity: 50% } }", None),
@@ -80,6 +83,9 @@ fn what_is_wrong_with_a_change_is_said_at_its_place() {
         ("{ at: 1s, for: ¶5s, service: { restart: {} } }", "", "`restart` happens once|`down_for` says"),
         ("{ at: 1s, for: ¶5s, service: { cache: cold } }", "", "`cache` happens once"),
         ("{ at: 1s, fleets: ¶[a], service: { cache: cold } }", "", "one for all"),
+        ("{ at: 1s, service: { of: db, cache: ¶cold } }", "", "`db` has no `cold_cache`|or remove `cache`"),
+        ("{ at: 1s, service: { of: db, cache: ¶warm } }", "", "`db` has no `cold_cache`"),
+        ("{ at: 1s, service: { of: ¶dp, cache: cold } }", "", "did you mean `db`?"),
         ("{ at: 1s, service: { drain: ¶0/s } }", "", "`drain` must be above 0"),
         ("{ at: 1s, service: { limiter: { token_bucket: { rate: ¶0/s } } } }", "", ""),
         ("{ at: 60s, name: slow, service: { capacity: 20% } }", RECOVERY, "nothing can recover from it|give it a `for`"),
@@ -122,6 +128,9 @@ fn changes_of_one_part_that_overlap_are_warned_of() {
     let warned = |other: &str| loaded(&[SLOW, other], "").warnings_text;
     let both = warned("{ at: 65s, name: half, service: { capacity: 50% } }");
     assert!(both.contains("`half` changes `capacity` while `slow` does") && both.contains("at 1m10s or later"), "{both}");
-    assert_eq!(warned("{ at: 70s, name: half, service: { capacity: 50% } }"), "");
-    assert_eq!(warned("{ at: 65s, name: half, service: { limiter: off } }"), "");
+    let named = warned("{ at: 65s, name: half, service: { of: service, capacity: 50% } }");
+    assert!(named.contains("`half` changes `capacity` while `slow` does"), "{named}");
+    assert!(!warned("{ at: 65s, name: half, service: { of: db, capacity: 50% } }").contains(" while "));
+    assert!(!warned("{ at: 70s, name: half, service: { capacity: 50% } }").contains(" while "));
+    assert!(!warned("{ at: 65s, name: half, service: { limiter: off } }").contains(" while "));
 }

@@ -28,6 +28,7 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "  service: { rate: 9/s, calls: { service: a, policy: p } }\n  services: { a: { rate: 9/s, calls: { service: ¶b, policy: p } }, b: { rate: 9/s, calls: { service: a, policy: p } } }",
         "calls go round: a -> b -> a|take one of the calls out",
     ),
+    (TARGET, "  service: { rate: 9/s }\n  services: { ¶service: { rate: 9/s } }", "what the front one is called"),
     (TARGET, "  service: { rate: 9/s }\n  services: { ¶d b: { rate: 9/s } }", "cannot name a service"),
     (TARGET, "  service: { rate: 9/s }\n  services: { db: ¶{ servers: 4 } }", "the capacity is missing"),
     (

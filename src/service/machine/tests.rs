@@ -306,6 +306,8 @@ fn capacity_falls_for_what_is_in_service_too() {
     (1..=2).for_each(|id| service.arrive(at(0), request(id), &mut out));
     let capacity = |percent: &str| ServiceChange { capacity: Some(Share::parse(percent).unwrap()), ..ServiceChange::nothing() };
     service.change(at(5), &capacity("20%"), &mut out);
+    let holding = service.holding();
+    assert_eq!((holding.capacity, holding.capacity_goal, holding.changes, holding.is_down), (0.2, 0.2, 1, false));
     assert_eq!(service.due(), Some(at(30)));
     service.change(at(35), &capacity("100%"), &mut out);
     service.advance(at(60), &mut out);

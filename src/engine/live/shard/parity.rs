@@ -431,7 +431,7 @@ length: 2500ms"
 fn what_the_timeline_does_to_the_service() {
     check(
         &format!(
-            "{SERVICE}
+            "target: {{ service: {{ servers: 3, service_time: {{ p50: 15ms, p99: 60ms }}, queue: 8, cold_cache: {{ hits: 50%, miss_costs: 2x, warms_after: 20 }} }} }}
 policies: {{ p: {{ attempts: 3, timeout: 200ms, backoff: {{ fixed: {{ delay: 50ms, jitter: equal }} }}, retry_on: [timeout, 429, 5xx] }} }}
 fleets: {{ f: {{ clients: 20, policy: p, load: {{ poisson: {{ rate: 90/s }} }} }} }}
 timeline:

@@ -303,6 +303,7 @@ mod tests {
     use crate::service::limiter::{LimiterConfig, LimitersConfig, Shared, SlidingLog};
     use crate::service::queue::{Bound, QueueConfig};
     use crate::service::refusal::{Refusing, RetryAfter};
+    use crate::service::system::Member;
     use crate::service::time::ServiceTime;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -316,10 +317,15 @@ mod tests {
 
     /// Runs a client against a server; gives what the client gave and the server's last counts.
     fn with_server<T>(config: &ServiceConfig, client: impl AsyncFnOnce(SocketAddr, Handle) -> T) -> (T, Stats) {
+        with_system(&SystemConfig::of(config.clone()), client)
+    }
+
+    /// The same with several services.
+    fn with_system<T>(config: &SystemConfig, client: impl AsyncFnOnce(SocketAddr, Handle) -> T) -> (T, Stats) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         tokio::task::LocalSet::new().block_on(&runtime, async {
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
-            let server = Server::bind(any, &SystemConfig::of(config.clone()), 1, LiveClock::starting_now()).unwrap();
+            let server = Server::bind(any, config, 1, LiveClock::starting_now()).unwrap();
             let (addr, stats) = (server.addr(), server.handle());
             let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
             let reader = stats.clone();
@@ -534,7 +540,10 @@ mod tests {
             assert!(ask(&mut stream, "GET / HTTP/1.1").await.starts_with("HTTP/1.1 200"));
             assert!(ask(&mut stream, "GET / HTTP/1.1").await.starts_with("HTTP/1.1 429"));
             let json = post(addr, POST, r#"{"limiter": "off", "drain": "50/s"}"#).await;
-            assert!(json.contains(r#"{"capacity":1.0,"limiter":[],"drain":50.0,"changes":2}"#), "{json}");
+            assert!(
+                json.contains(r#"{"capacity":1.0,"capacity_goal":1.0,"limiter":[],"drain":50.0,"down":false,"changes":2}"#),
+                "{json}"
+            );
             assert!(ask(&mut stream, "GET / HTTP/1.1").await.starts_with("HTTP/1.1 200"));
 
             let wrong = post(addr, POST, "capacity: 20\nlimitr: off\n").await;
@@ -546,6 +555,10 @@ mod tests {
             ];
             assert!(parts.iter().all(|part| wrong.contains(part)), "{wrong}");
             for (head, body, status) in [
+                (POST, "cache: cold".into(), "400"),
+                ("GET /stormwake/nope HTTP/1.1", String::new(), "404"),
+                ("POST /stormwake HTTP/1.1", "x".into(), "404"),
+                ("POST /stormwake/stats HTTP/1.1", String::new(), "405"),
                 ("GET /stormwake/service HTTP/1.1", String::new(), "405"),
                 ("DELETE /stormwake/service HTTP/1.1", String::new(), "405"),
                 ("POST /stormwake/service HTTP/1.1\r\nOrigin: http://elsewhere", "cache: cold".into(), "403"),
@@ -555,7 +568,7 @@ mod tests {
                 let answer = post(addr, head, &body).await;
                 assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{head}: {answer}");
             }
-            assert_eq!(handle.holding()[0].changes, 2, "what is wrong changes nothing");
+            assert_eq!(handle.holding()[0].1.changes, 2, "what is wrong changes nothing");
             let metrics = ask(&mut connect(addr).await, "GET /metrics HTTP/1.1").await;
             assert!(
                 metrics.contains("content-type: text/plain; version=0.0.4")
@@ -563,5 +576,30 @@ mod tests {
             );
         });
         assert_eq!((stats.arrived, stats.served, stats.limited), (3, 2, 1), "none of those count");
+    }
+
+    #[test]
+    fn a_change_is_answered_with_what_holds_now_of_the_service_that_it_names() {
+        let others = [("db".to_string(), Member::of(config(1, 1, 5, false)))].into();
+        let system = SystemConfig { services: others, ..SystemConfig::of(config(1, 1, 5, false)) };
+        with_system(&system, async |addr, _| {
+            const REST: &str = r#""limiter":[],"drain":null,"#;
+            for (body, said) in [
+                ("capacity: 50%\nof: db", r#"{"of":"db","capacity":0.5,"capacity_goal":0.5,"#),
+                // The ramp has gone the middle of the first of its hundred steps.
+                ("{ capacity: 10%, over: 1h, of: service }", r#"{"of":"service","capacity":0.9955,"capacity_goal":0.1,"#),
+            ] {
+                let answer = post(addr, "POST /stormwake/service HTTP/1.1", body).await;
+                assert!(answer.contains(&format!(r#"{said}{REST}"down":false,"changes":1}}"#)), "{body}: {answer}");
+            }
+            let unknown = post(addr, "POST /stormwake/service HTTP/1.1", "{ capacity: 10%, of: dv }").await;
+            assert!(unknown.starts_with("HTTP/1.1 400") && unknown.contains("did you mean `db`?"), "{unknown}");
+            let restart = post(addr, "POST /stormwake/service HTTP/1.1", "restart: { down_for: 1h }").await;
+            assert!(restart.contains(r#""down":true,"changes":2}"#), "{restart}");
+            let metrics = ask(&mut connect(addr).await, "GET /metrics HTTP/1.1").await;
+            for line in ["capacity_ratio 0.9955", r#"service_capacity_ratio{service="db"} 0.5"#, "down 1", "changes_total 3"] {
+                assert!(metrics.contains(&format!("\nstormwake_target_{line}\n")), "{line}: {metrics}");
+            }
+        });
     }
 }
