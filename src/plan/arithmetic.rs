@@ -1,7 +1,9 @@
 //! What follows from a plan without running it: worst-case load, sockets, and the rules of arithmetic that are right
 //! surprisingly often. Plain data, each with a sentence; drawing is left to `report`.
 
+mod hints;
 pub mod layers;
+mod patience;
 mod rules;
 
 pub use rules::{Rule, rules};
@@ -31,8 +33,13 @@ pub enum Offered {
         /// How long it lasts, in seconds.
         lasting: f64,
     },
-    /// So many operations, about at once.
-    Burst(f64),
+    /// So many operations, once.
+    Burst {
+        /// How many.
+        operations: f64,
+        /// Over how long they are spread, in seconds; 0 for all at one moment.
+        lasting: f64,
+    },
     /// One operation per client at a time: closed load.
     Closed {
         /// Clients.
@@ -47,15 +54,26 @@ impl Offered {
     pub fn rate(self) -> f64 {
         match self {
             Self::Rate(rate) | Self::Spike { rate, .. } => rate,
-            Self::Burst(_) | Self::Closed { .. } => 0.0,
+            Self::Burst { .. } | Self::Closed { .. } => 0.0,
         }
     }
 
-    /// The most operations per second where that does not depend on the target; else 0.
+    /// The most operations per second where that does not depend on the target, over a second at least; else 0.
     pub fn peak(self) -> f64 {
         match self {
             Self::Spike { rate, peak, .. } => rate.max(peak),
+            Self::Burst { operations, lasting } => operations / lasting.max(1.0),
             other => other.rate(),
+        }
+    }
+
+    /// The most operations that come within so many seconds; none where that depends on the target.
+    pub fn within(self, seconds: f64) -> Option<f64> {
+        match self {
+            Self::Rate(_) | Self::Spike { .. } => Some(self.peak() * seconds),
+            Self::Burst { operations, lasting } if lasting > seconds => Some(operations * seconds / lasting),
+            Self::Burst { operations, .. } => Some(operations),
+            Self::Closed { .. } => None,
         }
     }
 
@@ -64,7 +82,7 @@ impl Offered {
         match self {
             Self::Rate(rate) => Self::Rate(rate * factor),
             Self::Spike { rate, peak, lasting } => Self::Spike { rate: rate * factor, peak: peak * factor, lasting },
-            Self::Burst(_) | Self::Closed { .. } => self,
+            Self::Burst { .. } | Self::Closed { .. } => self,
         }
     }
 
@@ -93,11 +111,11 @@ pub fn offered_by(load: &Load, clients: u32) -> Offered {
             Offered::Spike { rate: spike.rate.get(), peak: spike.peak.get(), lasting: spike.r#for.as_secs_f64() }
         }
         Load::Closed(closed) => Offered::Closed { clients, think: closed.think.as_secs_f64() },
-        Load::Trigger(trigger) => once(clients, trigger.spread),
+        Load::Trigger(trigger) => Offered::Burst { operations: clients, lasting: trigger.spread.as_secs_f64() },
         Load::OnReconnect(reconnect) => {
             let turns = reconnect.returns.as_ref().and_then(|returns| returns.turns.as_ref());
             let cut_off = turns.map_or(clients, |turns| turns.iter().map(|turns| turns.len() as f64).sum());
-            once(cut_off, reconnect.config.spread)
+            Offered::Burst { operations: cut_off, lasting: reconnect.config.spread.as_secs_f64() }
         }
         Load::DayCurve(curve) => Offered::Rate(curve.peak().get()),
         Load::Schedule(schedule) => {
@@ -113,19 +131,15 @@ pub fn offered_by(load: &Load, clients: u32) -> Offered {
     }
 }
 
-/// Every client once, within a spread.
-fn once(clients: f64, spread: Span) -> Offered {
-    if spread >= Span::from_secs(1) { Offered::Rate(clients / spread.as_secs_f64()) } else { Offered::Burst(clients) }
-}
-
 /// Operations per second that the whole plan offers, closed fleets taken at their fastest that can be told: an
-/// answer in the mean service time of the built-in target or the model; spikes left aside. None where a fleet's rate cannot be told.
+/// answer in the mean service time of the built-in target or the model; spikes, and what comes once, left aside. None where a fleet's rate
+/// cannot be told.
 pub fn offered_total(plan: &Plan) -> Option<f64> {
     let service = plan.target.behaviour().map_or(0.0, |service| mean_service_time(&service.time()));
     plan.senders()
         .map(|fleet| match offered(&fleet.config) {
             Offered::Rate(rate) | Offered::Spike { rate, .. } => Some(rate),
-            Offered::Burst(_) => Some(0.0),
+            Offered::Burst { .. } => Some(0.0),
             Offered::Closed { clients, think } if think + service > 0.0 => Some(clients / (think + service)),
             Offered::Closed { .. } => None,
         })
@@ -297,8 +311,9 @@ fn fleet_load(fleet: &Fleet, plan: &Plan) -> FleetLoad {
     let offered = most_offered(fleet, plan);
     let attempts = worst_attempts_of(fleet, plan);
     let attempted = match (offered, attempts) {
-        (Offered::Rate(_) | Offered::Spike { .. }, WorstAttempts::AtMost(attempts)) => Some(offered.peak() * attempts),
-        (Offered::Burst(operations), WorstAttempts::AtMost(attempts)) => Some(operations * attempts),
+        (Offered::Rate(_) | Offered::Spike { .. } | Offered::Burst { .. }, WorstAttempts::AtMost(attempts)) => {
+            Some(offered.peak() * attempts)
+        }
         (Offered::Closed { clients, think }, WorstAttempts::AtMost(_)) if think > 0.0 => {
             policies_of(fleet, plan).map(|policy| closed_attempts(policy, clients, think)).reduce(f64::max)
         }
@@ -390,11 +405,25 @@ mod tests {
                 "foreground: { each: 0.01/s, operations: 4, within: 5s, first: { at: 1m, spread: 15s } }",
                 spike(12.0, 12.0 + 60.0, 20.0),
             ),
-            ("on_reconnect: { after: x }", Offered::Burst(300.0)),
-            ("on_reconnect: { after: x, spread: 30s }", Offered::Rate(10.0)),
+            ("on_reconnect: { after: x }", Offered::Burst { operations: 300.0, lasting: 0.0 }),
+            ("trigger: { at: 9s, spread: 30s }", Offered::Burst { operations: 300.0, lasting: 30.0 }),
         ] {
             let fleet: FleetConfig = read(&format!("{{ clients: 300, load: {{ {load} }} }}"));
             assert_eq!(offered(&fleet), want, "{load}");
+        }
+    }
+
+    #[test]
+    fn what_comes_once_is_no_rate() {
+        let burst = |lasting| Offered::Burst { operations: 300.0, lasting };
+        for (offered, rate, peak, within) in [
+            (burst(0.0), 0.0, 300.0, Some(300.0)),
+            (burst(30.0), 0.0, 10.0, Some(50.0)),
+            (burst(2.0), 0.0, 150.0, Some(300.0)),
+            (Offered::Spike { rate: 5.0, peak: 60.0, lasting: 5.0 }, 5.0, 60.0, Some(300.0)),
+            (Offered::Closed { clients: 9.0, think: 1.0 }, 0.0, 0.0, None),
+        ] {
+            assert_eq!((offered.rate(), offered.peak(), offered.within(5.0)), (rate, peak, within), "{offered:?}");
         }
     }
 

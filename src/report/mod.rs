@@ -20,5 +20,6 @@ pub mod schema;
 pub mod seeds;
 pub mod seeds_progress;
 pub mod seeds_text;
+mod service_text;
 pub mod text;
 pub mod windows_csv;

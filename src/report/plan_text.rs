@@ -1,17 +1,12 @@
 //! A plan as text: what it is, its timeline drawn, the load it can make, and what arithmetic says of it.
 
-use crate::config::At;
+use super::layout;
+use super::service_text::service;
 use crate::fault::{Origin, Step};
 use crate::fleet::workers::{WorkerCount, config::LIVE_UNLIMITED};
+use crate::load::Load;
 use crate::plan::arithmetic::{self, Offered, WorstAttempts, WorstLoad};
-use crate::plan::fleet::PolicyRef;
-use crate::plan::service::{RawCall, RawService};
 use crate::plan::{Action, Compare, Deed, Fleet, Loaded, Plan};
-use crate::policy::Attempts;
-use crate::service::config::Servers;
-use crate::service::limiter::LimiterConfig;
-use crate::service::queue::{Bound, Order};
-use crate::service::{ServiceConfig, ServiceTime};
 use crate::time::{Span, Timestamp};
 use std::fmt::Write as _;
 
@@ -104,7 +99,8 @@ fn summary(out: &mut String, plan: &Plan, width: usize) {
     }
     for fleet in &plan.fleets {
         let policy = if fleet.policy_name == "inline" { "its own policy" } else { &fleet.policy_name };
-        let offered = offer(arithmetic::offered(&fleet.config));
+        let offered = arithmetic::offered(&fleet.config);
+        let offered = format!("{}{}", offer(offered), once(&fleet.config.load, offered));
         put(out, "  fleet    ", &format!("{}: {}, {offered} ({policy})", fleet.name, population(fleet, plan)), width);
     }
     if let Some(expect) = &plan.expect {
@@ -171,70 +167,28 @@ fn target(plan: &Plan) -> String {
     format!("built-in: {}", service(built_in))
 }
 
-/// A service and what it calls.
-fn service(service: &RawService) -> String {
-    let own = behaviour(&service.service);
-    let Some(RawCall { service: called, policy: At { value: PolicyRef::Inline(policy), .. }, .. }) = &service.calls else {
-        return own;
-    };
-    let attempts = match policy.attempts {
-        Attempts::Limited(1) => "1 attempt".to_string(),
-        Attempts::Limited(n) => format!("up to {n} attempts"),
-        Attempts::Unlimited => "unlimited attempts".to_string(),
-    };
-    format!("{own} alone; calls {} with {attempts}", called.value)
-}
-
-fn behaviour(service: &ServiceConfig) -> String {
-    let servers = match service.servers() {
-        Servers::Limited(1) => "1 server".into(),
-        Servers::Limited(n) => format!("{n} servers"),
-        Servers::Unlimited => "unlimited servers".into(),
-    };
-    let time = match &service.time() {
-        ServiceTime::Constant(span) => format!("{}", span.about()),
-        ServiceTime::Uniform(u) => format!("{} to {}", u.from, u.to),
-        ServiceTime::Exponential(e) => format!("exponential, mean {}", e.mean),
-        ServiceTime::Lognormal(l) => format!("p50 {}, p99 {}", l.p50, l.p99),
-        ServiceTime::Percentiles(p) => format!("measured, mean {}", p.mean().about()),
-    };
-    let capacity = arithmetic::capacity(service).map_or("no limit".into(), |capacity| format!("{}/s", number(capacity)));
-    let queue = &service.queue.0;
-    let bound = match queue.bound {
-        Bound::Limited(bound) => bound.to_string(),
-        Bound::Unlimited => "unlimited".into(),
-    };
-    let order = if queue.order == Order::Fifo { String::new() } else { format!(" {}", queue.order.word()) };
-    format!("{servers}, {time} each, queue {bound}{order}{}: {capacity}", parts(service))
-}
-
-/// What else a service has, by the keys of the plan.
-fn parts(service: &ServiceConfig) -> String {
-    let queue = &service.queue.0;
-    let limiters = service.limiter.iter().flat_map(|limiters| &limiters.0).map(LimiterConfig::key);
-    let others = [
-        ("expire_after", queue.expire_after.is_some()),
-        ("codel", queue.codel.is_some()),
-        ("shed", queue.shed.is_some()),
-        ("admission", service.admission.is_some()),
-        ("deduplicate", service.deduplicate.is_some()),
-        ("reject_backlog", service.reject_backlog.is_some()),
-        ("drain", service.drain.is_some()),
-        ("memory", service.memory.is_some()),
-    ];
-    let there = others.into_iter().filter(|(_, is_there)| *is_there).map(|(key, _)| key);
-    limiters.chain(there).map(|key| format!(", {key}")).collect()
-}
-
 fn offer(offered: Offered) -> String {
     match offered {
         Offered::Rate(rate) => format!("{} operations/s", number(rate)),
         Offered::Spike { rate, peak, lasting } => {
             format!("{} operations/s, {}/s for {}", number(rate), number(peak), Span::from_secs_f64(lasting))
         }
-        Offered::Burst(operations) => format!("{} operations at once", number(operations)),
+        Offered::Burst { operations, lasting: 0.0 } => format!("{} operations at once", number(operations)),
+        Offered::Burst { operations, lasting } => {
+            format!("{} operations within {}", number(operations), Span::from_secs_f64(lasting))
+        }
         Offered::Closed { think: 0.0, .. } => "closed load without a pause".into(),
         Offered::Closed { think, .. } => format!("closed load, {} between operations", Span::from_secs_f64(think)),
+    }
+}
+
+/// When a load comes that comes once; nothing of others.
+fn once(load: &Load, offered: Offered) -> String {
+    let once = if matches!(offered, Offered::Burst { lasting: 0.0, .. }) { "" } else { ", once" };
+    match load {
+        Load::OnReconnect(reconnect) => format!("{once} after `{}`", reconnect.config.after.value),
+        Load::Trigger(trigger) => format!("{once} at {}", trigger.at),
+        _ => String::new(),
     }
 }
 
@@ -403,15 +357,16 @@ fn worst(out: &mut String, worst: &WorstLoad, width: usize) {
             WorstAttempts::AtMost(attempts) => format!("{} attempts each", number(attempts)),
             WorstAttempts::Unbounded => "attempts without limit".into(),
         };
-        let total = match (load.attempted, load.offered, &load.into) {
-            (Some(total), Offered::Burst(_), None) => format!("{} attempts", number(total)),
-            (Some(total), Offered::Burst(_), Some(queue)) => {
-                format!("{} enqueues into {queue}, none at the target", number(total))
-            }
-            (Some(total), _, None) => format!("{} attempts/s", number(total)),
-            (Some(total), _, Some(queue)) => format!("{} enqueues/s into {queue}, none at the target", number(total)),
-            (None, _, Some(queue)) => format!("as many enqueues as {queue} refuses, none at the target"),
-            (None, _, None) => "as many attempts as the target's speed allows".into(),
+        // What comes once is told as a number, not as a rate.
+        let (total, per) = match (load.offered, load.attempts) {
+            (Offered::Burst { operations, .. }, WorstAttempts::AtMost(each)) => (Some(operations * each), ""),
+            _ => (load.attempted, "/s"),
+        };
+        let total = match (total, &load.into) {
+            (Some(total), None) => format!("{} attempts{per}", number(total)),
+            (Some(total), Some(queue)) => format!("{} enqueues{per} into {queue}, none at the target", number(total)),
+            (None, Some(queue)) => format!("as many enqueues as {queue} refuses, none at the target"),
+            (None, None) => "as many attempts as the target's speed allows".into(),
         };
         put(out, &format!("  {}: ", load.fleet), &format!("{}, {attempts}: {total}", offer(load.offered)), width);
     }
@@ -466,8 +421,14 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
 }
 
 /// A number as a person writes it.
-fn number(value: f64) -> String {
-    if value >= 100.0 { format!("{value:.0}") } else { format!("{}", (value * 100.0).round() / 100.0) }
+pub(super) fn number(value: f64) -> String {
+    if value >= 1e6 {
+        layout::number(value)
+    } else if value >= 100.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{}", (value * 100.0).round() / 100.0)
+    }
 }
 
 #[cfg(test)]
@@ -539,7 +500,7 @@ length: 4m
         let loaded = plan_of(&text);
         let said = check(&loaded.plan, 120);
         for want in [
-            "  model    in simulation: 8 servers, 40ms each, queue 1000: 200/s",
+            "  model    in simulation: 8 servers, 40ms each: 200/s; queue 1000",
             "  seeds    recovered >= 95% of seeds",
             "  compares quick, own with slow on fleet a: 3 policies × 20 seeds = 60 runs, 4h of virtual time",
         ] {
@@ -573,10 +534,11 @@ length: 2m
 ";
         let said = check(&plan_of(text).plan, 120);
         for want in [
-            "fleet    back: 4000 clients, 2400 operations at once (p)",
+            "fleet    back: 4000 clients, 2400 operations at once after `cable` (p)",
             "relay: 50 operations/s, 5 attempts each: 250 attempts/s",
             "apps: 30 operations/s, 5 attempts each: 150 enqueues/s into relay, none at the target",
             "back: 2400 operations at once, 3 attempts each: 7200 attempts",
+            "2400 operations of `back` come at once after `cable`: beside the 30/s they drain in 34.3s",
             " attempts/s at the target",
             "15000 in this process: 5000 of clients, 10000 of the proxy",
             "50s: exec `systemctl stop relay`, and its undo; live only, and needs --approve",
@@ -584,7 +546,7 @@ length: 2m
             assert!(said.contains(want), "{want}\n{said}");
         }
         assert!(!said.contains("the jitter is gone") && !said.contains("the budget of `relay` does not"), "{said}");
-        assert!(!said.contains("drain in"), "who offers something all the time is not struck: {said}");
+        assert!(!said.contains("of them drain in"), "who offers something all the time is not struck: {said}");
         let everywhere = check(&plan_of(&text.replace(", regions: [eu]", "")).plan, 120);
         assert!(everywhere.contains("300 of them drain in"), "{everywhere}");
         let requeued = text.replace("queue: {", "queue: { on_give_up: requeue,");

@@ -406,6 +406,15 @@ pub struct ServiceResult {
     pub duplicates_suppressed: u64,
     /// Requests whose client went before the answer.
     pub cancelled: u64,
+    /// Of them, those whose work was given up.
+    #[serde(default)]
+    pub given_up: u64,
+    /// Requests that waited when the run ended.
+    #[serde(default)]
+    pub queued: u64,
+    /// Requests in service when the run ended.
+    #[serde(default)]
+    pub in_service: u64,
     /// Seconds of service for clients that were still there at the end.
     pub useful_seconds: f64,
     /// Seconds of service for clients that had gone.

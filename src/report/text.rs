@@ -282,6 +282,8 @@ fn actions(result: &RunResult, style: &Style, most: usize) -> Vec<String> {
         let undone = if action.undone == Some(false) { ", NOT UNDONE" } else { "" };
         let what = match (action.outcome, action.affected) {
             (ActionStatus::Done, Some(affected)) => affected_words(action, affected, result),
+            // Of a change of the service the detail is what changed, in a few words.
+            (ActionStatus::Done, None) if action.kind == "service" && !action.detail.is_empty() => action.detail.clone(),
             (ActionStatus::Done, None) => "done".into(),
             (ActionStatus::Failed, _) => "FAILED".into(),
             (ActionStatus::Skipped, _) => "left out".into(),
@@ -572,6 +574,13 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line}\n{text}");
         }
+        let stall = |name: &str, at_ms, what: &str| ActionResult {
+            detail: what.into(),
+            ..action(name, "service", at_ms, ActionStatus::Done, None, None)
+        };
+        result.actions.extend([stall("stall", 1_000_000, "capacity 0%"), stall("stall-end", 1_010_000, "capacity 100%")]);
+        let text = verdict(&result, &Style { width: 160, ..Style::default() }, None);
+        assert!(text.contains("stall: capacity 0%  16m50s stall-end: capacity 100%"), "{text}");
         let action = result.actions[0].clone();
         result.actions = vec![action; 20];
         let text = verdict(&result, &Style::default(), None);

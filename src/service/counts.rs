@@ -44,7 +44,7 @@ pub struct Counts {
     pub duplicates_suppressed: u64,
     /// Executions of an operation beyond its first, among the last million (see [`Executions`](super::executions::Executions)).
     pub duplicates_executed: u64,
-    /// Requests that a newer one of the same operation took the place of while they still waited for an answer.
+    /// Requests that a newer one of the same operation joined while they still waited: both hear the same answer.
     pub superseded: u64,
     /// Service for clients that were still there at its end, booked at its end.
     pub useful: Span,

@@ -24,6 +24,7 @@ use super::executions::Executions;
 use super::holding::Holding;
 use super::job::{Jobs, Slot};
 use super::limiter::Limiters;
+use super::names::Names;
 use super::queue::Queue;
 use super::queue::expiry::Expiry;
 use super::refusal::Refusing;
@@ -59,6 +60,8 @@ pub struct Service {
     /// How many of those in service are no requests, but pay for refusals.
     paying: usize,
     jobs: Jobs,
+    /// By job, older requests of its operation that still wait, where there are any.
+    also: Names<Vec<u64>>,
     duplicates: Option<Duplicates>,
     executions: Executions,
     refusals: Refusals,
@@ -131,6 +134,7 @@ impl Service {
             calling: 0,
             paying: 0,
             jobs: Jobs::default(),
+            also: Names::default(),
             duplicates: config.deduplicate.as_ref().map(Duplicates::new),
             executions: Executions::default(),
             refusals: Refusals::new(cost),
@@ -163,17 +167,14 @@ impl Service {
     pub fn cancel(&mut self, now: Timestamp, id: u64, job: Slot, out: &mut Vec<Answer>) {
         self.advance(now, out);
         let slot = job;
-        if self.jobs.get(slot).is_none_or(|job| job.id != Some(id)) {
+        if !self.leaves(slot, id) {
             return;
         }
-        self.counts.cancelled += 1;
         if self.notices_cancel {
             self.counts.given_up += 1;
             self.give_up(slot);
             self.fill(self.now, out);
             self.settle(out);
-        } else {
-            self.jobs.at_mut(slot).id = None;
         }
     }
 

@@ -44,7 +44,10 @@ record! {
     } => |r: &Refusing| {
         let wait = r.retry_after.map(|after| match after { RetryAfter::Constant(wait) => wait, RetryAfter::Backlog => Span::ZERO });
         Said::check(wait, r.hint)?;
-        r.reject.map_or(Ok(()), crate::fault::status::check_status)
+        match r.reject {
+            None | Some(300..=599) => Ok(()),
+            Some(status) => Err(format!("`reject` is {status}: expected the status of a failure, from 300 to 599")),
+        }
     }
 }
 
@@ -61,6 +64,16 @@ impl Refusing {
     /// Says nothing but a status.
     pub const fn plain() -> Self {
         Self { reject: None, retry_after: None, hint: None }
+    }
+
+    /// What a refusal asks for, where it always asks for the same.
+    pub fn constant(&self) -> Option<Said> {
+        let wait = match self.retry_after {
+            Some(RetryAfter::Backlog) => return None,
+            Some(RetryAfter::Constant(wait)) => Some(wait),
+            None => None,
+        };
+        Said::new(wait, self.hint)
     }
 
     /// What a refusal says whose part refuses with `status` where the plan does not say; `ahead` is how long what is ahead of it takes.

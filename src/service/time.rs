@@ -207,13 +207,26 @@ impl Read for Percentiles {
     }
 }
 
+/// What is missing where one of the two percentiles stands alone.
+fn lonely_percentile(node: &Node) -> Option<String> {
+    let Value::Map(entries) = &node.value else { return None };
+    let [(key, _)] = &entries[..] else { return None };
+    let missing = if key.name == "p50" { "p99" } else { "p50" };
+    Some(format!("`{missing}` is missing: expected a duration"))
+}
+
 impl Read for ServiceTime {
     fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
         match &node.value {
             Value::Text(_) => Span::read(node, problems).map(Self::Constant),
-            Value::Map(_) if node.get("p50").is_some() || node.get("p99").is_some() => {
-                Lognormal::read(node, problems).map(Self::Lognormal)
-            }
+            Value::Map(_) if node.get("p50").is_some() || node.get("p99").is_some() => match lonely_percentile(node) {
+                None => Lognormal::read(node, problems).map(Self::Lognormal),
+                Some(message) => {
+                    let hint = "or write `20ms`, or `{ exponential: { mean: 20ms } }`";
+                    problems.error_with_hint(node.place, message, hint);
+                    None
+                }
+            },
             _ => NamedTime::read(node, problems).map(|named| match named {
                 NamedTime::Uniform(u) => Self::Uniform(u),
                 NamedTime::Exponential(e) => Self::Exponential(e),

@@ -1,20 +1,18 @@
 //! The rules of arithmetic that apply to a plan, each with the plan's numbers.
 
+use super::hints::hints;
 use super::layers::{Layer, layers};
+use super::patience::patience;
 use super::{
-    Offered, WorstAttempts, capacity, most_offered, offered, offered_total, policies_of, requeues, worst_attempts,
-    worst_attempts_of, worst_load,
+    Offered, WorstAttempts, most_offered, offered, offered_total, policies_of, requeues, worst_attempts, worst_attempts_of,
+    worst_load,
 };
 use crate::fault::{Fault, Origin, Step};
+use crate::load::Load as Shape;
 use crate::plan::{Fleet, Plan};
 use crate::policy::backoff::{Backoff, Clamp, Exponential, Jitter, WaitInput};
 use crate::policy::budget::{Tier, WhenSpent};
-use crate::policy::hint::{HintForm, Said};
-use crate::policy::{Attempts, Policy, RetryAfter};
-use crate::service::config::{Servers, ServiceConfig};
-use crate::service::queue::Order;
-use crate::service::queue::config::MAX_QUEUED;
-use crate::service::queue::expiry::Expiry;
+use crate::policy::{Attempts, Policy};
 use crate::time::Span;
 
 /// What a rule says of a plan.
@@ -39,6 +37,7 @@ pub fn rules(plan: &Plan) -> Vec<Rule> {
     rules.extend(load.as_ref().and_then(|load| spreading(plan, load)));
     rules.extend(load.as_ref().and_then(|load| drain(plan, load)));
     rules.extend(load.as_ref().map(|load| spikes(plan, load)).unwrap_or_default());
+    rules.extend(bursts(plan));
     rules.extend(plan.target.behaviour().and_then(|service| patience(plan, service)));
     for fleet in &plan.fleets {
         rules.extend(shape(fleet, plan));
@@ -56,15 +55,20 @@ struct Load {
 }
 
 impl Load {
-    /// None where either is not known: somebody else's target has a capacity, and a plan without a model does not say which.
+    /// None where nothing goes on coming.
     fn of(plan: &Plan) -> Option<Self> {
+        Self::or_none(plan).filter(|load| load.offered > 0.0)
+    }
+
+    /// None where either is not known: somebody else's target has a capacity, and a plan without a model does not say which.
+    fn or_none(plan: &Plan) -> Option<Self> {
         let capacity = layers(plan).into_iter().filter_map(|layer| layer.capacity).min_by(f64::total_cmp)?;
         let offered = offered_total(plan)?;
-        (offered > 0.0 && capacity > 0.0).then_some(Self { offered, capacity })
+        (capacity > 0.0).then_some(Self { offered, capacity })
     }
 }
 
-fn rule(key: &'static str, danger: bool, sentence: String) -> Rule {
+pub(super) fn rule(key: &'static str, danger: bool, sentence: String) -> Rule {
     Rule { key, danger, sentence }
 }
 
@@ -191,7 +195,7 @@ fn most_of(fleet: &Fleet, plan: &Plan, load: &Load) -> f64 {
 fn share_of(fleet: &Fleet, plan: &Plan, load: &Load) -> f64 {
     match offered(&fleet.config) {
         Offered::Rate(rate) | Offered::Spike { rate, .. } => rate,
-        Offered::Burst(_) => 0.0,
+        Offered::Burst { .. } => 0.0,
         Offered::Closed { .. } => {
             let open: f64 = plan.senders().map(|other| offered(&other.config).rate()).sum();
             let closed = plan.senders().filter(|other| matches!(offered(&other.config), Offered::Closed { .. }));
@@ -212,8 +216,13 @@ fn budgets(plan: &Plan, load: &Load) -> Vec<Rule> {
         if is_laundered(fleet, &fleet.policy) {
             return Some(rule("budget", true, laundered(&fleet.name)));
         }
+        let share = share_of(fleet, plan, load);
+        // What comes once has no rate that tokens of every second could be measured by.
+        if share <= 0.0 {
+            return None;
+        }
         let sharers = if budget.value.tier == Tier::Client { f64::from(fleet.config.clients) } else { 1.0 };
-        let unearned = budget.value.kind.unearned() * sharers / share_of(fleet, plan, load).max(f64::MIN_POSITIVE);
+        let unearned = budget.value.kind.unearned() * sharers / share;
         let ratio = budget.value.kind.ratio().filter(|_| budget.value.tier != Tier::Operation)?.get() + unearned;
         let holds = ratio < room;
         let verdict = if holds { "protects" } else { "does not protect" };
@@ -315,36 +324,31 @@ fn spikes(plan: &Plan, load: &Load) -> Vec<Rule> {
     plan.senders().filter_map(one).collect()
 }
 
-/// A queue's age against the client's patience.
-fn patience(plan: &Plan, service: &ServiceConfig) -> Option<Rule> {
-    let Servers::Limited(_) = service.servers() else { return None };
-    let unlimited = ServiceConfig { limiter: None, ..service.clone() };
-    let capacity = capacity(&unlimited)?;
-    let fleet = plan.senders().min_by_key(|fleet| fleet.policy.timeout)?;
-    let timeout = fleet.policy.timeout;
-    let queue = &service.queue.0;
-    let waiting = most_waiting(service);
-    let wait = f64::from(waiting) / capacity;
-    let age = queue.expire_after.as_ref().map(Expiry::age);
-    // Whoever came last is served at once, however long the others wait.
-    if wait <= timeout.as_secs_f64() || age.is_some_and(|age| age < timeout) || queue.order == Order::Lifo {
-        return None;
-    }
-    let what = match age {
-        Some(age) => format!("what waits is served until it is {age} old, no less than"),
-        None if waiting == MAX_QUEUED => "a queue without end becomes longer than".to_string(),
-        None => format!("a full queue of {waiting} is {} long, more than", span(wait)),
+/// N / (C − λ), for what comes once and faster than the target has room for.
+fn bursts(plan: &Plan) -> Vec<Rule> {
+    let Some(load) = Load::or_none(plan) else { return Vec::new() };
+    let room = load.capacity - load.offered;
+    let one = |fleet: &Fleet| {
+        let Offered::Burst { operations, lasting } = offered(&fleet.config) else { return None };
+        if room <= 0.0 || operations <= room * lasting.max(1.0) {
+            return None;
+        }
+        let within = if lasting > 0.0 { format!("within {}", span(lasting)) } else { "at once".to_string() };
+        let when = match &fleet.config.load {
+            Shape::OnReconnect(reconnect) => format!(" after `{}`", reconnect.config.after.value),
+            Shape::Trigger(trigger) => format!(" at {}", trigger.at),
+            _ => String::new(),
+        };
+        let beside = if load.offered > 0.0 { format!("beside the {}/s ", n(load.offered)) } else { String::new() };
+        let sentence = format!(
+            "{} operations of `{}` come {within}{when}: {beside}they drain in {} (N / (C − λ)), with no retry on top",
+            n(operations),
+            fleet.name,
+            span(operations / room)
+        );
+        Some(rule("burst", false, sentence))
     };
-    let work = if service.notices_cancel { "" } else { ": the target then works for clients that have gone" };
-    let sentence = format!("{what} the timeout of `{}` ({timeout}){work}", fleet.name);
-    Some(rule("queue_age", !service.notices_cancel, sentence))
-}
-
-/// The most that wait: the queue's bound, or what a limit on what is in the service leaves of it.
-fn most_waiting(service: &ServiceConfig) -> u32 {
-    let Servers::Limited(servers) = service.servers() else { return service.queue.bound() };
-    let inside = service.limiter.as_ref().and_then(|limiters| limiters.inside());
-    inside.map_or(service.queue.bound(), |inside| inside.saturating_sub(servers).min(service.queue.bound()))
+    plan.senders().filter_map(one).collect()
 }
 
 /// What follows from the shape of a fleet's backoff.
@@ -411,44 +415,15 @@ fn late_cap(fleet: &Fleet, e: &Exponential) -> Option<Rule> {
     Some(rule("cap_after_jitter", true, sentence))
 }
 
-/// The same hint for everybody brings everybody back together, and one that names a moment does so whenever they were refused.
-fn hints(plan: &Plan) -> Vec<Rule> {
-    let honours =
-        |policy: &Policy| matches!(&policy.retry_after, RetryAfter::Honor(h) if h.spread.is_none_or(|s| s.is_nothing()));
-    let honouring: Vec<&str> = plan.senders().filter(|fleet| honours(&fleet.policy)).map(|fleet| fleet.name.as_str()).collect();
-    if honouring.is_empty() {
-        return Vec::new();
-    }
-    let from_faults = plan.timeline.iter().filter_map(|step| match &step.fault {
-        Some(Fault::Status(status)) => Said::new(status.retry_after, status.hint).map(|said| (format!("`{}`", step.name), said)),
-        Some(Fault::RateLimit(limit)) => Said::new(limit.retry_after, limit.hint).map(|said| (format!("`{}`", step.name), said)),
-        _ => None,
-    });
-    let limiter = plan.target.behaviour().and_then(|service| service.limiter.as_ref());
-    let from_limiter = limiter.into_iter().flat_map(|limiters| limiters.hints());
-    from_faults
-        .chain(from_limiter.map(|said| ("the target's limiter".to_string(), said)))
-        .filter(|(_, said)| !said.wait.is_zero())
-        .take(10)
-        .map(|(who, said)| {
-            let what = match said.form {
-                HintForm::RetryAfter => "the same Retry-After of",
-                form if form.is_moment() => "one moment to come back, in about",
-                _ => "the same wait of",
-            };
-            let sentence = format!(
-                "{who} tells everybody {what} {}: clients of {} that are refused together come back together; `honor: {{ spread: 50% }}` parts them",
-                said.wait,
-                honouring.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-            );
-            rule("same_hint", true, sentence)
-        })
-        .collect()
-}
-
 /// A number as a person writes it.
-fn n(value: f64) -> String {
-    if value >= 100.0 { format!("{value:.0}") } else { format!("{}", (value * 100.0).round() / 100.0) }
+pub(super) fn n(value: f64) -> String {
+    if value >= 1e6 {
+        format!("{}M", (value / 1e4).round() / 100.0)
+    } else if value >= 100.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{}", (value * 100.0).round() / 100.0)
+    }
 }
 
 fn percent(fraction: f64) -> String {
@@ -457,7 +432,7 @@ fn percent(fraction: f64) -> String {
 }
 
 /// A time to three figures or so.
-fn span(seconds: f64) -> String {
+pub(super) fn span(seconds: f64) -> String {
     if seconds < 60.0 {
         format!("{}s", (seconds * 10.0).round() / 10.0)
     } else {
@@ -558,6 +533,36 @@ length: 60s
                 assert!(rules.iter().any(|rule| rule.key == key && rule.sentence.contains(want)), "{want}\n{rules:#?}");
             }
             assert_eq!(worst_load(&plan).attempted, Some(1200.0), "the peak is what counts at worst");
+        }
+    }
+
+    #[test]
+    fn what_comes_once_is_a_backlog_and_no_overload() {
+        for (loads, wanted) in [
+            (
+                "app: { clients: 9, policy: p, load: { poisson: { rate: 6/s } } }, mobile: { clients: 6000, policy: p, load: { on_reconnect: { after: network, spread: 1s } } }",
+                "6000 operations of `mobile` come within 1s after `network`: beside the 6/s they drain in 4m10s (N / (C − λ))",
+            ),
+            (
+                "mobile: { clients: 300, policy: p, load: { trigger: { at: 20s } } }",
+                "300 operations of `mobile` come at once at 20s: they drain in 10s",
+            ),
+            // Slower than the 24/s that are free, nothing piles up.
+            (
+                "app: { clients: 9, policy: p, load: { poisson: { rate: 6/s } } }, mobile: { clients: 600, policy: p, load: { trigger: { at: 20s, spread: 30s } } }",
+                "",
+            ),
+        ] {
+            let text = format!(
+                "version: 1\ntarget: {{ service: {{ rate: 30/s }} }}\npolicies: {{ p: {{ attempts: 1, timeout: 5s }} }}\nfleets: {{ {loads} }}\n\
+                 timeline: [{{ at: 9s, for: 9s, name: network, fault: refuse }}]\nlength: 9m\n"
+            );
+            let loaded = load(&Source { file: "p.yaml", text: &text, overrides: &[], env: &|_| None });
+            let rules = rules(&loaded.unwrap_or_else(|error| panic!("{error}")).plan);
+            assert!(!rules.iter().any(|rule| rule.key == "overload"), "{loads}: {rules:#?}");
+            let said = rules.iter().find(|rule| rule.key == "burst").map_or("", |rule| &rule.sentence);
+            assert_eq!(said.is_empty(), wanted.is_empty(), "{loads}: {said}");
+            assert!(said.contains(wanted), "{loads}: {said}");
         }
     }
 

@@ -5,8 +5,8 @@ use crate::config::{At, Table};
 use crate::plan::fleet::PolicyRef;
 use crate::plan::service::{RawCall, RawService};
 use crate::plan::{RawPlan, TargetConfig};
-use crate::policy::Policy;
 use crate::policy::budget::WhenSpent;
+use crate::policy::{Attempts, Backoff, Policy};
 use crate::service::change::FRONT;
 use crate::service::system::{MAX_DEPTH, MAX_SERVICES};
 
@@ -126,6 +126,10 @@ fn policy_of(call: &RawCall, path: &[&str], raw: &RawPlan, cx: &mut Context) -> 
         let message = format!("the policy of this call has {part}, which the calls of a service cannot have");
         let hint = "calls have attempts, timeout, deadline, backoff, hints and a budget: give them a policy of those";
         cx.error(call.policy.place, message, hint);
+    }
+    if found.attempts == Attempts::Unlimited && found.deadline.is_none() && matches!(found.backoff, Backoff::None(_)) {
+        let message = "this call retries without an end and without a wait: once nobody waits for it, nothing would end it";
+        cx.error(call.policy.place, message, "give its policy a number of `attempts`, a `deadline`, or a `backoff`");
     }
     Some(found)
 }

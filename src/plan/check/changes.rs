@@ -33,7 +33,8 @@ pub(super) struct Changes<'a> {
 }
 
 impl Changes<'_> {
-    /// What bears witness of a change, where something does; and what is done: the change, and at its end what puts it back.
+    /// What bears witness of a change, where something does; and what is done: the change, and at its end what puts it back. None where it
+    /// is not known what is changed: such a step may bear witness or not.
     pub(super) fn check(
         &self,
         step: &RawStep,
@@ -42,7 +43,7 @@ impl Changes<'_> {
         times: Times,
         place: Place,
         cx: &mut Context,
-    ) -> (Option<Step>, Vec<Action>) {
+    ) -> Option<(Option<Step>, Vec<Action>)> {
         let path = ["timeline", self.index, "service"];
         let scopes = [
             step.fleets.as_ref().map(|at| at.place),
@@ -55,8 +56,11 @@ impl Changes<'_> {
         if let Some(limiters) = change.limiter.as_ref().and_then(|limiter| limiter.get()) {
             service::limiters(limiters, &path, cx);
         }
+        if let Some(refusing) = &change.reject_backlog {
+            service::refusing(refusing, &[&path[..], &["reject_backlog"]].concat(), cx);
+        }
         self.lasts(step, change, cx);
-        let Some(config) = self.service(change, cx) else { return (None, Vec::new()) };
+        let config = self.service(change, cx)?;
         cached(change, config.curve.cold_cache.is_some(), &path, cx);
         let deed = |change, ends| Deed::Service { change: Box::new(change), ends };
         let mut actions = vec![Action { name: name.clone(), at: times.from, what: deed(change.clone(), false), place }];
@@ -64,7 +68,7 @@ impl Changes<'_> {
             let back = deed(change.undo(&config), true);
             actions.push(Action { name: format!("{name}-end"), at: times.to, what: back, place });
         }
-        (witness(step, change, name, times, place), actions)
+        Some((witness(step, change, name, times, place), actions))
     }
 
     /// What happens once has no end.
@@ -79,7 +83,7 @@ impl Changes<'_> {
         }
     }
 
-    /// The service that is changed; said where the plan has none.
+    /// The service that is changed; said where the plan has none. None as well where the target could not be read.
     fn service(&self, change: &ServiceChange, cx: &mut Context) -> Option<ServiceConfig> {
         let target = &self.raw.target.0.as_ref()?.value;
         if let Some(of) = change.of.as_ref().filter(|of| *of != FRONT) {

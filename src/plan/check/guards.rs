@@ -68,11 +68,8 @@ fn never_permits(budget: &BudgetConfig, who: &str) -> Option<(String, &'static s
 }
 
 fn window_permits(window: &WindowConfig, tier: Tier, offered: Offered, sharers: f64, who: &str, place: Place, cx: &mut Context) {
-    let first_attempts = match offered {
-        Offered::Rate(_) | Offered::Spike { .. } => offered.peak() / sharers * window.window.as_secs_f64(),
-        Offered::Burst(operations) => operations / sharers,
-        Offered::Closed { .. } => return,
-    };
+    let Some(offered) = offered.within(window.window.as_secs_f64()) else { return };
+    let first_attempts = offered / sharers;
     let earned = first_attempts * window.ratio.get() + window.min_per_second * window.window.as_secs_f64();
     if earned >= 1.0 {
         return;
@@ -102,10 +99,8 @@ fn breaker_opens(policy: &Policy, clients: u32, offered: Offered, fleet: &str, c
         SharedBy::Client => (f64::from(clients), format!("a client of fleet `{fleet}`")),
         SharedBy::Fleet => (1.0, format!("fleet `{fleet}`")),
     };
-    let most = match (offered, policy.attempts) {
-        (Offered::Rate(_) | Offered::Spike { .. }, Attempts::Limited(attempts)) => {
-            offered.peak() / sharers * window.as_secs_f64() * f64::from(attempts)
-        }
+    let most = match (offered.within(window.as_secs_f64()), policy.attempts) {
+        (Some(operations), Attempts::Limited(attempts)) => operations / sharers * f64::from(attempts),
         _ => return,
     };
     if most < f64::from(minimum_calls) {

@@ -33,7 +33,9 @@ pub(super) fn check(
 ) -> Checked {
     let steady_state = steady_state(raw, timeline, length, cx);
     let without_fault = timeline.complete && timeline.steps.is_empty();
-    let known = !without_fault && (steady_state.is_some() || raw.steady_state.is_some());
+    // Before a step that could not be judged there may be room for the usual one.
+    let perhaps = !timeline.complete && raw.recovery.is_some();
+    let known = !without_fault && (steady_state.is_some() || raw.steady_state.is_some() || perhaps);
     let baseline = Baseline { known, without_fault };
     let recovery = recovery(raw, timeline, fleets, length, &baseline, cx);
     let (gates, recovered) = gates(raw, timeline, &baseline, cx);

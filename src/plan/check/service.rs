@@ -21,6 +21,10 @@ pub(super) fn check(service: &ServiceConfig, path: &[&str], cx: &mut Context) {
     if let Some(all) = &service.limiter {
         limiters(all, path, cx);
     }
+    refusing(&service.queue.0.refusing, &[path, &["queue"]].concat(), cx);
+    if let Some(rule) = &service.reject_backlog {
+        refusing(&rule.refusing, &[path, &["reject_backlog"]].concat(), cx);
+    }
     if let Some(config) = &service.admission {
         admission(config, &service.queue, &[path, &["admission"]].concat(), cx);
     }
@@ -61,7 +65,8 @@ fn admission(config: &AdmissionConfig, queue: &QueueConfig, path: &[&str], cx: &
     refusing(&config.refusing, path, cx);
 }
 
-fn refusing(refusing: &Refusing, path: &[&str], cx: &mut Context) {
+/// Checks what a refusal says that stands at `path`.
+pub(super) fn refusing(refusing: &Refusing, path: &[&str], cx: &mut Context) {
     if let Some(RetryAfter::Constant(wait)) = refusing.retry_after {
         whole_seconds(Some(wait), refusing.hint, cx.at(&[path, &["retry_after"]].concat()), cx);
     }

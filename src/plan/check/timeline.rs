@@ -68,7 +68,8 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], length: Option<Span>, cx: &mut
             checked.actions.extend(ends.map(|what| Action { name: name + "-end", at: to, what, place: *place }));
         } else if let Some(At { value: change, .. }) = &step.service {
             let times = changes::Times { from, to, end: length.map_or(Timestamp::NEVER, |length| Timestamp(length.0)) };
-            let (witness, actions) = changes::Changes { raw, index: &index }.check(step, change, name, times, *place, cx);
+            let judged = changes::Changes { raw, index: &index }.check(step, change, name, times, *place, cx);
+            let Some((witness, actions)) = judged else { continue };
             checked.steps.extend(witness);
             checked.actions.extend(actions);
         }

@@ -106,6 +106,23 @@ fn what_is_wrong_with_a_change_is_said_at_its_place() {
     }
 }
 
+/// The rest of the plan is judged by the steps that could be: one that could not may be the one that was meant.
+#[test]
+fn one_mistake_beside_a_step_is_one_error() {
+    let more = "steady_state: { for: 30s }\nrecovery: { within: 30s, hold: 10s }\n";
+    let implied = "recovery: { within: 30s, hold: 10s }\ngates: [{ p99: '<= 2x baseline', during: recovery }]\n";
+    let slow_of = |of: &str| SLOW.replace("{ capacity", &format!("{{ of: {of}, capacity"));
+    for (text, expected) in [
+        (text(&[SLOW], more).replace("service_time: 10ms", "service_time: { p50: 20ms }"), "`p99` is missing"),
+        (text(&[SLOW], implied).replace("service_time: 10ms", "service_time: { p50: 20ms }"), "exponential: { mean: 20ms }"),
+        (text(&[SLOW], more).replace("drain: 300/s", "limiter: { token_bucket: {} }"), "`rate` is missing"),
+        (text(&[&slow_of("dbx")], more), "no service is called `dbx`"),
+    ] {
+        let error = load_with(&text, &[]).expect_err(expected);
+        assert!(error.contains(expected) && error.matches("error: ").count() == 1, "{expected}\n{error}");
+    }
+}
+
 #[test]
 fn changes_of_one_part_that_overlap_are_warned_of() {
     let warned = |other: &str| loaded(&[SLOW, other], "").warnings_text;

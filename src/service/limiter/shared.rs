@@ -4,7 +4,7 @@ use super::penalty_box::PenaltyBox;
 use crate::keyword;
 use crate::policy::hint::Said;
 use crate::record;
-use crate::service::refusal::{Refusing, RetryAfter};
+use crate::service::refusal::Refusing;
 use crate::service::request::Metadata;
 
 keyword! {
@@ -53,11 +53,6 @@ impl Shared {
 
     /// What a refusal says, where it always says the same.
     pub fn hint(&self) -> Option<Said> {
-        let wait = match self.refusing.retry_after {
-            Some(RetryAfter::Backlog) => return None,
-            Some(RetryAfter::Constant(wait)) => Some(wait),
-            None => None,
-        };
-        Said::new(wait, self.refusing.hint)
+        self.refusing.constant()
     }
 }

@@ -12,8 +12,6 @@ use crate::time::{Span, Timestamp};
 
 /// The status of a refusal that says nothing else.
 const UNAVAILABLE: u16 = 503;
-/// What an older request hears when a newer one of its operation takes its place.
-const CONFLICT: u16 = 409;
 
 impl Service {
     /// Gives the job that answers it, unless nobody does.
@@ -72,7 +70,7 @@ impl Service {
         before.map_or_else(|| duplicates.find(self.now, key), |_| Found::Waiting(arrival.before))
     }
 
-    /// A request of an operation that waits or is in service takes the place of the one before it, which hears of that where it still waits; one of an
+    /// A request of an operation that waits or is in service waits for the same answer, as does the one before it where it still waits; one of an
     /// operation that was done hears what that one heard.
     fn repeated(&mut self, id: u64, found: Found, out: &mut Vec<Answer>) -> Option<Slot> {
         match found {
@@ -84,7 +82,10 @@ impl Service {
             Found::Waiting(slot) => {
                 if let Some(old) = self.jobs.at_mut(slot).id.replace(id) {
                     self.counts.superseded += 1;
-                    out.push(Answer { id: old, at: self.now, status: CONFLICT, hint: None });
+                    match self.also.get_mut(slot.0.into()) {
+                        Some(others) => others.push(old),
+                        None => drop(self.also.insert(slot.0.into(), vec![old])),
+                    }
                 }
                 Some(slot)
             }

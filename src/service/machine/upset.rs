@@ -49,9 +49,11 @@ impl Service {
                 Place::Queued { .. } => self.leave_queue(slot),
                 Place::InService { .. } | Place::Calling => self.stop(slot),
             }
-            let job = self.forget(slot, self.now);
+            if let Some(id) = self.jobs.at(slot).id {
+                self.tell(slot, Answer { id, at: self.now, status: BROKEN, hint: None }, out);
+            }
+            self.forget(slot, self.now);
             self.counts.lost += 1;
-            out.extend(job.id.map(|id| Answer { id, at: self.now, status: BROKEN, hint: None }));
         }
         self.down_until = Some(self.now + restart.down_for);
         self.bends.cold();

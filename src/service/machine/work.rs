@@ -76,7 +76,7 @@ impl Service {
         match job.id {
             Some(id) => {
                 self.counts.useful += job.work;
-                out.push(Answer { id, at, status, hint: None });
+                self.tell(slot, Answer { id, at, status, hint: None }, out);
             }
             None => {
                 self.counts.served_for_nobody += 1;
@@ -120,17 +120,45 @@ impl Service {
 
     /// The same for one whose leaving is in the books.
     pub(super) fn end_left(&mut self, slot: Slot, at: Timestamp, refusal: Option<Refusal>, out: &mut Vec<Answer>) {
-        let job = self.forget(slot, at);
-        let Some(Refusal { status, hint }) = refusal else { return };
-        if let Some(id) = job.id {
-            out.push(Answer { id, at, status, hint });
+        if let Some((Refusal { status, hint }, id)) = refusal.zip(self.jobs.at(slot).id) {
+            self.tell(slot, Answer { id, at, status, hint }, out);
             self.pay_for_refusal();
         }
+        self.forget(slot, at);
+    }
+
+    /// Everybody who waits for a job hears the same.
+    pub(super) fn tell(&mut self, slot: Slot, answer: Answer, out: &mut Vec<Answer>) {
+        out.push(answer);
+        if !self.also.is_empty()
+            && let Some(others) = self.also.remove(slot.0.into())
+        {
+            out.extend(others.into_iter().map(|id| Answer { id, ..answer }));
+        }
+    }
+
+    /// The client of a request leaves. Whether nobody waits for its job any more.
+    pub(super) fn leaves(&mut self, slot: Slot, id: u64) -> bool {
+        let Some(newest) = self.jobs.get(slot).map(|job| job.id) else { return false };
+        let others = if self.also.is_empty() { None } else { self.also.get_mut(slot.0.into()) };
+        if newest != Some(id) {
+            let place = others.and_then(|others| Some((others.iter().position(|other| *other == id)?, others)));
+            self.counts.cancelled += u64::from(place.is_some());
+            place.map(|(place, others)| others.remove(place));
+            return false;
+        }
+        self.counts.cancelled += 1;
+        let next = others.and_then(Vec::pop);
+        self.jobs.at_mut(slot).id = next;
+        next.is_none()
     }
 
     /// A request is taken out of the books that was not served to its end.
     pub(super) fn forget(&mut self, slot: Slot, at: Timestamp) -> Job {
         let job = self.jobs.remove(slot);
+        if !self.also.is_empty() {
+            self.also.remove(slot.0.into());
+        }
         self.limiters.left(at, &job.of, at.since(job.since), false);
         if let Some((duplicates, key)) = self.duplicates.as_mut().zip(job.of.idempotency_key) {
             duplicates.dropped(key);
