@@ -556,7 +556,10 @@ mod tests {
             ("--servers 1 --service-time 1ms --limit 9/s --burst 0", "--burst: `burst` must be 1 or more"),
             ("--servers 1 --service-time 1ms --limit 9/s --hint http_date", "--hint: `hint` says how"),
             ("--servers 1 --service-time 1ms --limit 9/s --hint soon", "--hint: unknown word"),
-            ("--servers 1 --service-time 1ms --limit 9/s --reject 42", "--limit: 42 is not a status"),
+            (
+                "--servers 1 --service-time 1ms --limit 9/s --reject 42",
+                "--reject: `reject` is 42: expected the status of a failure",
+            ),
             ("--servers 1 --service-time 1ms --limit 9/s --limiter token_bukket", "did you mean `token_bucket`?"),
             ("--servers 1 --service-time 1ms --limit 0/s --limiter sliding_log", "`limit` must lie between"),
             (

@@ -108,10 +108,7 @@ mod tests {
                  deduplicate: {}",
                 "16 servers, p50 20ms p99 200ms: 490/s; queue 200; token_bucket 5/s per client; deduplicate",
             ),
-            (
-                "rate: 30/s, queue: { bound: unlimited, order: priority }",
-                "1 server, 33ms each: 30/s; queue unlimited, priority",
-            ),
+            ("rate: 30/s, queue: { bound: unlimited, order: priority }", "1 server, 33ms each: 30/s; queue unlimited, priority"),
             (
                 "servers: 5000, service_time: 1ms, queue: { expire_after: 4s }, limiter: [concurrency: { limit: 9 }, fixed_window: { limit: 7 }]",
                 "5000 servers, 1ms each: 5M/s; queue 1000, expire_after 4s; concurrency 9; fixed_window 7 in 1s",
