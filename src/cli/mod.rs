@@ -51,22 +51,23 @@ enum Command {
     Init(init::Args),
     /// Run the built-in target alone.
     ///
-    /// Its counts are at /stormwake/stats (JSON) and /metrics (Prometheus). `POST /stormwake/service` changes it
-    /// while it runs, from this machine only, with what a step of a plan's timeline says under `service:`, and
-    /// answers with what then holds:
+    /// Its counts are at /stormwake/stats (JSON) and /metrics (Prometheus).
+    /// `POST /stormwake/service` changes it while it runs, from this machine only, with what
+    /// a step of a plan's timeline says under `service:`, and answers with what then holds:
     ///
     ///   curl -d 'capacity: 20%' localhost:8080/stormwake/service
     ///   curl -d '{ capacity: 20%, over: 5s }' localhost:8080/stormwake/service
     ///
     /// Several keys stand in braces, or each on a line of its own. The keys are:
     ///
-    ///   capacity, over   its capacity, as a share of what it began with, and within which time it gets there
-    ///   limiter          other limits: { token_bucket: { rate: 50/s } }; or off
-    ///   drain            at most so many leave the queue: 50/s; or off
-    ///   restart          what it holds is lost, and it may be down for a while: { down_for: 5s, keeps_queue: true }
-    ///   cache            cold or warm, of a service with a `cold_cache`
-    ///   reject_backlog   all that waits is refused at once: {}, or { reject: 503, retry_after: 1s }
-    ///   of               which one of the plan's `services` it is; the front one is `service`
+    ///   capacity        a share of the capacity that it began with
+    ///   over            the time in which it gets there: 5s
+    ///   limiter         other limits: { token_bucket: { rate: 50/s } }; or off
+    ///   drain           at most so many leave the queue: 50/s; or off
+    ///   restart         what it holds is lost: { down_for: 5s, keeps_queue: true }
+    ///   cache           cold or warm, of a service with a `cold_cache`
+    ///   reject_backlog  all that waits is refused: {}, or { retry_after: 1s }
+    ///   of              one of the plan's `services`; the front one is `service`
     #[command(verbatim_doc_comment)]
     Target(target::Args),
 }

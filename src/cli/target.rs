@@ -7,6 +7,7 @@ use crate::engine::live::target::{
     CallStats, Change, Changed, Handle, PLAN_END, Ready, Server, Stats, TargetError, TargetStats, raise_file_limit,
 };
 use crate::plan;
+use crate::service::change::FRONT;
 use crate::service::limiter::AdaptiveConcurrency;
 use crate::service::{ServiceChange, ServiceConfig, SystemConfig};
 use anyhow::{Context, anyhow, bail};
@@ -310,8 +311,9 @@ fn summary(stats: &TargetStats) -> String {
     let Stats { useful_seconds, wasted_seconds, refusing_seconds, .. } = stats.front;
     let refusing = if refusing_seconds > 0.0 { format!(", {refusing_seconds:.1} s spent on refusals") } else { String::new() };
     let mut lines = if stats.services.is_empty() { vec![books(&stats.front)] } else { Vec::new() };
-    // The front one, where there are several, is among them.
-    lines.extend(stats.services.iter().map(|(name, of)| format!("{name}: {}", books(of))));
+    // Where there are several the front one is among them, and goes first.
+    let (front, others): (Vec<_>, Vec<_>) = stats.services.iter().partition(|(name, _)| *name == FRONT);
+    lines.extend(front.iter().chain(&others).map(|(name, of)| format!("{name}: {}", books(of))));
     lines.extend(stats.calls.iter().map(calls));
     lines.push(format!("work: {useful_seconds:.1} s useful, {wasted_seconds:.1} s wasted{refusing}"));
     lines.join("\n") + "\n"
@@ -554,7 +556,10 @@ mod tests {
             ("--servers 1 --service-time 1ms --limit 9/s --burst 0", "--burst: `burst` must be 1 or more"),
             ("--servers 1 --service-time 1ms --limit 9/s --hint http_date", "--hint: `hint` says how"),
             ("--servers 1 --service-time 1ms --limit 9/s --hint soon", "--hint: unknown word"),
-            ("--servers 1 --service-time 1ms --limit 9/s --reject 42", "--limit: 42 is not a status"),
+            (
+                "--servers 1 --service-time 1ms --limit 9/s --reject 42",
+                "--reject: `reject` is 42: expected the status of a failure",
+            ),
             ("--servers 1 --service-time 1ms --limit 9/s --limiter token_bukket", "did you mean `token_bucket`?"),
             ("--servers 1 --service-time 1ms --limit 0/s --limiter sliding_log", "`limit` must lie between"),
             (
@@ -602,8 +607,8 @@ mod tests {
         let call = CallStats::new("service", "db", &CallCounts { calls: 1, attempts: 2, timed_out: 1, ..CallCounts::default() });
         let said = summary(&TargetStats { front, services, calls: vec![call] });
         let lines: Vec<&str> = said.lines().take(3).collect();
-        assert_eq!(lines[0], "db: 2 requests: 2 served (1 failed); 1 whose client had gone, 1 done again");
-        assert_eq!(lines[1..], ["service: 3 requests: 3 served", "service to db: 1 calls, 2 attempts, 1 timed out"]);
+        let of_db = "db: 2 requests: 2 served (1 failed); 1 whose client had gone, 1 done again";
+        assert_eq!(lines, ["service: 3 requests: 3 served", of_db, "service to db: 1 calls, 2 attempts, 1 timed out"]);
     }
 
     #[test]

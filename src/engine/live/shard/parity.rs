@@ -430,18 +430,16 @@ length: 2500ms"
 #[test]
 fn what_the_timeline_does_to_the_service() {
     check(
-        &format!(
-            "target: {{ service: {{ servers: 3, service_time: {{ p50: 15ms, p99: 60ms }}, queue: 8, cold_cache: {{ hits: 50%, miss_costs: 2x, warms_after: 20 }} }} }}
-policies: {{ p: {{ attempts: 3, timeout: 200ms, backoff: {{ fixed: {{ delay: 50ms, jitter: equal }} }}, retry_on: [timeout, 429, 5xx] }} }}
-fleets: {{ f: {{ clients: 20, policy: p, load: {{ poisson: {{ rate: 90/s }} }} }} }}
+        "target: { service: { servers: 3, service_time: { p50: 15ms, p99: 60ms }, queue: 8, cold_cache: { hits: 50%, miss_costs: 2x, warms_after: 20 } } }
+policies: { p: { attempts: 3, timeout: 200ms, backoff: { fixed: { delay: 50ms, jitter: equal } }, retry_on: [timeout, 429, 5xx] } }
+fleets: { f: { clients: 20, policy: p, load: { poisson: { rate: 90/s } } } }
 timeline:
-  - {{ at: 500ms, for: 500ms, name: slow, service: {{ capacity: 30%, over: 100ms }} }}
-  - {{ at: 1s, for: 500ms, name: limited, service: {{ limiter: {{ token_bucket: {{ rate: 20/s }} }} }} }}
-  - {{ at: 1600ms, name: restart, service: {{ restart: {{ down_for: 100ms }} }} }}
-  - {{ at: 1800ms, for: 200ms, name: out, fault: {{ blackhole: {{ share: 50% }} }} }}
-  - {{ at: 2s, name: gone, service: {{ reject_backlog: {{}}, cache: cold }} }}
-length: 2500ms"
-        ),
+  - { at: 500ms, for: 500ms, name: slow, service: { capacity: 30%, over: 100ms } }
+  - { at: 1s, for: 500ms, name: limited, service: { limiter: { token_bucket: { rate: 20/s } } } }
+  - { at: 1600ms, name: restart, service: { restart: { down_for: 100ms } } }
+  - { at: 1800ms, for: 200ms, name: out, fault: { blackhole: { share: 50% } } }
+  - { at: 2s, name: gone, service: { reject_backlog: {}, cache: cold } }
+length: 2500ms",
         "success timeout 429 retry",
     );
 }

@@ -56,7 +56,7 @@ pub async fn answer(request: Request<Incoming>, peer: IpAddr, service: &Handle) 
     };
     match plan::decode(body.to_bytes().into(), "body").and_then(|text| read(&text, service)) {
         Ok(change) => changed(&change, service),
-        Err(error) => page(StatusCode::BAD_REQUEST, format!("{error}\n")),
+        Err(error) => page(StatusCode::BAD_REQUEST, format!("{}\n", error.to_string().trim_end())),
     }
 }
 
