@@ -309,19 +309,21 @@ fn affected_words(action: &ActionResult, affected: u64, result: &RunResult) -> S
 
 fn generator(result: &RunResult, style: &Style) -> String {
     let generator = &result.generator;
+    let wasted = result.service.as_ref().and_then(|service| service.wasted_work);
     let parts = [
         format!("lag p50 {} p99 {}", millis(generator.lag_p50_ms), millis(generator.lag_p99_ms)),
         some(generator.late, "late"),
         some(generator.dropped, "dropped"),
+        wasted.map_or(String::new(), |share| format!("target: wasted work {}", percent(Some(share)))),
     ];
     parts_line("generator", &parts, style)
 }
 
-/// What the built-in target counted: its work, what it refused and why, and, where there are several services, each and their calls.
+/// What the built-in target refused and why, what it did again, and, where there are several services, each and their calls.
 fn target(result: &RunResult, style: &Style) -> Vec<String> {
     let Some(service) = &result.service else { return Vec::new() };
-    let wasted = service.wasted_work.map_or(String::new(), |share| format!("wasted work {}", percent(Some(share))));
-    let mut lines = parts_lines("target", &[vec![wasted], causes(service)].concat(), 2, style);
+    let causes_of_all = causes(service);
+    let mut lines = if causes_of_all.is_empty() { Vec::new() } else { parts_lines("target", &causes_of_all, 2, style) };
     for (name, of) in &service.services {
         let parts = [format!("{name}: {} requests", count(of.arrived)), some(of.served, "served"), some(of.failed, "failed")];
         lines.extend(parts_lines("", &[parts.to_vec(), causes(of)].concat(), 2, style));
