@@ -8,6 +8,7 @@ mod build;
 mod destinations;
 mod json;
 mod series;
+mod service;
 mod timeline;
 
 pub use build::result;

@@ -1,11 +1,11 @@
 //! From a run's record and its verdict to the document.
 
+use super::service::service;
 use super::*;
 use crate::event::AttemptOutcome;
 use crate::fault::Phase;
 use crate::gate::{Baseline, Class, Finding, Outcome, Recovery, Status, Verdict};
-use crate::metrics::{Calls, Counts, RunRecord, ServiceCounts, Sketch, StopReason, Summary, Tally, Window};
-use crate::service::system::CallCounts;
+use crate::metrics::{Counts, RunRecord, Sketch, StopReason, Summary, Tally, Window};
 use crate::time::Span;
 use hdrhistogram::Histogram;
 
@@ -282,45 +282,6 @@ fn generator(record: &RunRecord) -> Generator {
     }
 }
 
-fn service(service: &ServiceCounts) -> ServiceResult {
-    let services = service.others.iter().map(|(name, counts)| (name.clone(), of_service(counts))).collect();
-    let calls = service.calls.iter().map(|Calls { from, to, counts }| {
-        let CallCounts { calls, attempts, timed_out, succeeded, failed, abandoned } = *counts;
-        CallResult { from: from.clone(), to: to.clone(), calls, attempts, timed_out, succeeded, failed, abandoned }
-    });
-    ServiceResult { services, calls: calls.collect(), ..of_service(&service.of) }
-}
-
-fn of_service(counts: &crate::service::Counts) -> ServiceResult {
-    ServiceResult {
-        arrived: counts.arrived,
-        served: counts.served,
-        failed: counts.failed,
-        limited: counts.limited,
-        queue_full: counts.queue_full,
-        memory_full: counts.memory_full,
-        not_admitted: counts.not_admitted,
-        shed: counts.shed,
-        expired: counts.expired,
-        dropped_by_codel: counts.dropped_by_codel,
-        backlog_rejected: counts.backlog_rejected,
-        superseded: counts.superseded,
-        lost: counts.lost,
-        duplicates_executed: counts.duplicates_executed,
-        duplicates_suppressed: counts.duplicates_suppressed,
-        cancelled: counts.cancelled,
-        given_up: counts.given_up,
-        queued: counts.queued,
-        in_service: counts.in_service,
-        useful_seconds: coarse(counts.useful.as_secs_f64()).unwrap_or(0.0),
-        wasted_seconds: coarse(counts.wasted.as_secs_f64()).unwrap_or(0.0),
-        refusing_seconds: coarse(counts.refusing.as_secs_f64()).unwrap_or(0.0),
-        wasted_work: counts.wasted_share().and_then(fine),
-        services: BTreeMap::new(),
-        calls: Vec::new(),
-    }
-}
-
 fn window(record: &RunRecord, window: &Window) -> WindowResult {
     let all = &window.all;
     WindowResult {
@@ -492,7 +453,7 @@ pub(super) fn span_ms(span: Span) -> f64 {
 }
 
 /// Three decimals: for milliseconds, rates and counts. None for what is no number.
-fn coarse(x: f64) -> Option<f64> {
+pub(super) fn coarse(x: f64) -> Option<f64> {
     rounded(x, 1e3)
 }
 
