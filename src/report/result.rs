@@ -393,7 +393,7 @@ pub struct ServiceResult {
     /// Refused together with all that waited.
     #[serde(default)]
     pub backlog_rejected: u64,
-    /// Given up because a later attempt of the same operation waits in their place.
+    /// Requests that a newer one of their operation joined while they waited: both heard the same answer.
     #[serde(default)]
     pub superseded: u64,
     /// Lost in a restart.
