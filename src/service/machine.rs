@@ -95,6 +95,9 @@ struct Calls {
     given_up: Vec<Slot>,
 }
 
+/// The status of a refusal whose plan names none.
+const UNAVAILABLE: u16 = 503;
+
 /// What happens next by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {

@@ -1,8 +1,8 @@
 //! A model of a target: what a service with these limits does with the requests it gets.
 //!
-//! Owns the machine [`Service`] and its parts: a [`limiter`] refuses first, then a bounded [`queue`] holds what
-//! the [`servers`] cannot take at once, and [`time`] says how long each request is served. The live target and
-//! the simulator drive the same machine. Leaves to others: sockets, timers, and what a request looks like.
+//! Owns the machine [`Service`] and its parts, one file or folder each, in the order in which a request meets them: memory, [`limiter`],
+//! [`duplicates`], [`admission`], then [`servers`] at the pace of [`capacity`], or the [`queue`]; and [`System`], the services of a target that call each
+//! other. The live target and the simulator drive the same [`System`]. Leaves to others: sockets, timers, and what a request looks like.
 
 pub mod admission;
 pub mod backlog;

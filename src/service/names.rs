@@ -1,4 +1,4 @@
-//! What is looked up by a number that names it: requests by their ids, keys by their hashes.
+//! What is looked up by a number that names it: keys by their hashes, jobs by the requests of calls.
 //!
 //! The one place with a hash table: it is on the path of every request, and several times as quick as an ordered map. It hashes alike in every
 //! process, and nothing here gives its entries in an order, so that none can show in a run (invariant 3).

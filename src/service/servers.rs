@@ -76,11 +76,6 @@ impl Servers {
         }
     }
 
-    /// Stops everything; the slots of all that was in service, in the order in which they would have ended.
-    pub fn clear(&mut self) -> Vec<Slot> {
-        std::iter::from_fn(|| self.finish(u64::MAX)).map(|(_, slot)| slot).collect()
-    }
-
     /// How many can be in service at once.
     pub const fn bound(&self) -> usize {
         self.bound
@@ -142,7 +137,10 @@ mod tests {
         assert_eq!((servers.len(), (servers.len() < servers.bound())), (4, true));
         let ended: Vec<_> = std::iter::from_fn(|| servers.finish(139)).collect();
         assert_eq!(ended, [(110, Slot(1)), (110, Slot(2)), (130, Slot(4))]);
-        assert_eq!((servers.clear(), servers.next(), servers.is_empty()), (vec![Slot(3)], None, true));
+        assert_eq!(
+            (servers.finish(u64::MAX).map(|(_, slot)| slot), servers.next(), servers.is_empty()),
+            (Some(Slot(3)), None, true)
+        );
         assert_eq!(servers.start(u64::MAX, Slot(0), 9, Span(1)), u64::MAX);
     }
 

@@ -1,6 +1,6 @@
 //! How a request enters: past everything that may refuse it, into service or the queue.
 
-use super::Service;
+use super::{Service, UNAVAILABLE};
 use crate::service::duplicates::Found;
 use crate::service::job::Slot;
 use crate::service::limiter::Load;
@@ -9,9 +9,6 @@ use crate::service::queue::config::MAX_QUEUED;
 use crate::service::refusal::{Refusal, Refusing};
 use crate::service::request::{Answer, Arrival, BROKEN, Metadata};
 use crate::time::{Span, Timestamp};
-
-/// The status of a refusal that says nothing else.
-const UNAVAILABLE: u16 = 503;
 
 impl Service {
     /// Gives the job that answers it, unless nobody does.

@@ -1,6 +1,6 @@
 //! What is changed from outside while it runs, restarts, and refusing the whole backlog.
 
-use super::Service;
+use super::{Service, UNAVAILABLE};
 use crate::service::change::{CacheState, RestartChange, ServiceChange};
 use crate::service::drain::Drain;
 use crate::service::job::{Place, Slot};
@@ -8,9 +8,6 @@ use crate::service::limiter::Limiters;
 use crate::service::refusal::Refusing;
 use crate::service::request::{Answer, BROKEN};
 use crate::time::Timestamp;
-
-/// The status of a refusal that says nothing else.
-const UNAVAILABLE: u16 = 503;
 
 impl Service {
     /// Changes it while it runs; answers that follow go to `out`. What is not named stays.

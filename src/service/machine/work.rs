@@ -1,6 +1,6 @@
 //! What becomes of a request that was taken in: it is served, it calls, it ends.
 
-use super::{Calling, Service};
+use super::{Calling, Service, UNAVAILABLE};
 use crate::service::job::{Job, NO_SLOT, Place, Slot};
 use crate::service::queue::Popped;
 use crate::service::refusal::Refusal;
@@ -22,7 +22,7 @@ impl Service {
                 }
                 Some(Popped::Drop(slot)) => {
                     self.counts.dropped_by_codel += 1;
-                    let refusal = self.full.refuse(503, self.ahead());
+                    let refusal = self.full.refuse(UNAVAILABLE, self.ahead());
                     self.end_unserved(slot, at, Some(refusal), out);
                 }
                 Some(Popped::Expired(slot)) => self.end_expired(slot, at, out),
@@ -79,6 +79,7 @@ impl Service {
                 self.tell(slot, Answer { id, at, status, hint: None }, out);
             }
             None => {
+                self.also.remove(slot.0.into());
                 self.counts.served_for_nobody += 1;
                 self.counts.wasted += job.work;
             }
@@ -108,7 +109,7 @@ impl Service {
 
     fn end_expired(&mut self, slot: Slot, at: Timestamp, out: &mut Vec<Answer>) {
         self.counts.expired += 1;
-        let refusal = self.answers_expired.then(|| self.full.refuse(503, self.ahead()));
+        let refusal = self.answers_expired.then(|| self.full.refuse(UNAVAILABLE, self.ahead()));
         self.end_unserved(slot, at, refusal, out);
     }
 
@@ -156,9 +157,7 @@ impl Service {
     /// A request is taken out of the books that was not served to its end.
     pub(super) fn forget(&mut self, slot: Slot, at: Timestamp) -> Job {
         let job = self.jobs.remove(slot);
-        if !self.also.is_empty() {
-            self.also.remove(slot.0.into());
-        }
+        self.also.remove(slot.0.into());
         self.limiters.left(at, &job.of, at.since(job.since), false);
         if let Some((duplicates, key)) = self.duplicates.as_mut().zip(job.of.idempotency_key) {
             duplicates.dropped(key);
