@@ -1,41 +1,65 @@
 //! Which faults act at one moment: a snapshot that decides the fate of requests.
 
-use super::timeline::Shared;
+use super::rule::Rule;
 use super::{Effect, Fate, Judgement, Origin, Request, Strike};
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
 
-/// The steps that act at one moment. Immutable and cheap to clone: to change what acts, put another in its place.
+/// The rules that act at one moment. Immutable and cheap to clone: to change what acts, put another in its place. A rule is
+/// told from others by its number, so two snapshots can be compared even where one was put together by hand.
 #[derive(Clone, Debug)]
 pub struct Active {
-    shared: Arc<Shared>,
+    seed: u64,
     /// In the order of the plan.
-    steps: Arc<[usize]>,
+    rules: Arc<[Arc<Rule>]>,
 }
 
 impl Active {
-    pub(super) fn new(shared: Arc<Shared>, steps: Vec<usize>) -> Self {
-        Self { shared, steps: steps.into() }
+    /// These rules, in this order; `seed` is the run's.
+    pub fn new(seed: u64, rules: Vec<Arc<Rule>>) -> Self {
+        Self { seed, rules: rules.into() }
     }
 
-    /// The indexes of the steps that act, in the order of the plan.
-    pub fn steps(&self) -> &[usize] {
-        &self.steps
+    /// The rules that act, in the order of the plan.
+    pub fn rules(&self) -> &[Arc<Rule>] {
+        &self.rules
+    }
+
+    /// The numbers of the steps that act, in the order of the plan.
+    pub fn steps(&self) -> Vec<usize> {
+        self.rules.iter().map(|rule| rule.number).collect()
+    }
+
+    /// Those of them that act at one of a plan's proxies.
+    pub fn at_proxy(&self, proxy: u16) -> Self {
+        let there = self.rules.iter().filter(|rule| rule.step.on == proxy);
+        Self { seed: self.seed, rules: there.cloned().collect() }
+    }
+
+    /// The seed that dice are mixed with.
+    pub fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// Whether nothing acts.
     pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
+        self.rules.is_empty()
     }
 
     /// Whether a step acts.
     pub fn contains(&self, step: usize) -> bool {
-        self.steps.contains(&step)
+        self.rules.iter().any(|rule| rule.number == step)
+    }
+
+    /// Counts something that a step touched; nothing where it does not act here.
+    pub fn touch(&self, step: usize) {
+        self.rules.iter().filter(|rule| rule.number == step).for_each(|rule| rule.touch());
     }
 
     /// The steps that refuse connects from there.
     pub fn refusing(&self, origin: impl Into<Origin>) -> impl Iterator<Item = usize> {
-        self.striking(origin.into()).filter(|&step| matches!(self.shared.steps[step].fault, Some(super::Fault::Refuse(_))))
+        let refuses = |rule: &&Rule| matches!(rule.step.fault, Some(super::Fault::Refuse(_)));
+        self.striking(origin.into()).filter(refuses).map(|rule| rule.number)
     }
 
     /// The fate of a request that comes at `now`.
@@ -52,23 +76,24 @@ impl Active {
     /// What the steps that act here, and did not in `before`, do to a live connection as they begin; with the step
     /// that does it. `in_flight` is the request on the connection, if there is one.
     pub fn onset(&self, before: &Active, origin: impl Into<Origin>, in_flight: Option<&Request>) -> Option<(usize, Strike)> {
-        let is_meant = |step: usize| self.shared.steps[step].is_meant_for(in_flight);
-        self.striking(origin.into()).filter(|&step| !before.contains(step) && is_meant(step)).find_map(|step| {
-            let dice = in_flight.map(|request| request.dice(self.shared.seed, step));
-            self.shared.steps[step].fault.as_ref()?.onset(dice).map(|strike| (step, strike))
+        let begins = |rule: &&Rule| !before.contains(rule.number) && rule.step.is_meant_for(in_flight);
+        self.striking(origin.into()).filter(begins).find_map(|rule| {
+            let dice = in_flight.map(|request| request.dice(self.seed, rule.number));
+            rule.step.fault.as_ref()?.onset(dice).map(|strike| (rule.number, strike))
         })
     }
 
-    fn striking(&self, origin: Origin) -> impl Iterator<Item = usize> {
-        self.steps.iter().copied().filter(move |&step| self.shared.steps[step].strikes(origin))
+    fn striking(&self, origin: Origin) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().map(|rule| &**rule).filter(move |rule| rule.step.strikes(origin))
     }
 
     fn judge_by(&self, request: &Request, now: Timestamp, has_a_say: impl Fn(usize) -> bool) -> Judgement {
         let mut delay = Span::ZERO;
         let mut touched = Vec::new();
-        let is_meant = |step: usize| self.shared.steps[step].is_meant_for(Some(request));
-        for step in self.striking(request.origin).filter(|&step| has_a_say(step) && is_meant(step)) {
-            let effect = self.effect(step, request, now);
+        let meets = |rule: &&Rule| has_a_say(rule.number) && rule.step.is_meant_for(Some(request));
+        for rule in self.striking(request.origin).filter(meets) {
+            let step = rule.number;
+            let effect = rule.effect(request.dice(self.seed, step), now);
             if effect != Effect::Pass {
                 touched.push(step);
             }
@@ -85,12 +110,6 @@ impl Active {
             return Judgement { fate, touched };
         }
         Judgement { fate: Fate::Forward { delay }, touched }
-    }
-
-    fn effect(&self, step: usize, request: &Request, now: Timestamp) -> Effect {
-        let token = || self.shared.buckets[step].as_ref().is_none_or(|bucket| bucket.take(now));
-        let fault = self.shared.steps[step].fault.as_ref();
-        fault.map_or(Effect::Witness, |fault| fault.effect(request.dice(self.shared.seed, step), token))
     }
 }
 

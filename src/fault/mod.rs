@@ -27,6 +27,7 @@ pub mod latency;
 pub mod rate_limit;
 pub mod refuse;
 pub mod reset;
+pub mod rule;
 pub mod status;
 pub mod timeline;
 
@@ -40,6 +41,7 @@ pub use latency::Latency;
 pub use rate_limit::RateLimit;
 pub use refuse::Refuse;
 pub use reset::Reset;
+pub use rule::Rule;
 pub use status::Status;
 pub use timeline::{Phase, Step, Timeline, Transition};
 

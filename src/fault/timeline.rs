@@ -1,8 +1,8 @@
 //! The timeline: which faults act when, and the phases that they cut a run into.
 
+use super::rule::Rule;
 use super::{Active, Fault, Origin, Request};
 use crate::config::Place;
-use crate::pace::Pacer;
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
 
@@ -18,6 +18,8 @@ pub struct Step {
     /// What it does to traffic; none where it is the target itself that is changed: then it touches what comes while it acts, and does
     /// nothing to it.
     pub fault: Option<Fault>,
+    /// The proxy at which it acts: 0 is the one between clients and target, `n` the n-th of the plan's `proxies`.
+    pub on: u16,
     /// The numbers of the fleets it strikes; none for all of them.
     pub fleets: Option<Vec<u16>>,
     /// The destinations whose requests it strikes, as [`destination_key`](super::destination_key) says; none for all of them.
@@ -79,37 +81,35 @@ pub enum Transition {
 /// The faults of a run, in the order of the plan.
 #[derive(Clone, Debug)]
 pub struct Timeline {
-    shared: Arc<Shared>,
-}
-
-/// What a timeline and its snapshots share.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) steps: Vec<Step>,
-    pub(super) seed: u64,
-    /// By step; only rate limits have one.
-    pub(super) buckets: Vec<Option<Pacer>>,
+    seed: u64,
+    rules: Arc<[Arc<Rule>]>,
 }
 
 impl Timeline {
-    /// The timeline of a plan's steps; `seed` is the run's. Rate limits start with a full bucket.
+    /// The timeline of a plan's steps; `seed` is the run's.
     pub fn new(steps: Vec<Step>, seed: u64) -> Self {
-        let bucket = |step: &Step| match &step.fault {
-            Some(Fault::RateLimit(limit)) => Some(limit.bucket()),
-            _ => None,
-        };
-        let buckets = steps.iter().map(bucket).collect();
-        Self { shared: Arc::new(Shared { steps, seed, buckets }) }
+        let rules = steps.into_iter().enumerate().map(|(number, step)| Arc::new(Rule::new(number, step)));
+        Self { seed, rules: rules.collect() }
     }
 
     /// The steps, in the order of the plan.
-    pub fn steps(&self) -> &[Step] {
-        &self.shared.steps
+    pub fn steps(&self) -> impl ExactSizeIterator<Item = &Step> {
+        self.rules.iter().map(|rule| &rule.step)
+    }
+
+    /// A step by its index in the plan.
+    pub fn step(&self, index: usize) -> &Step {
+        &self.rules[index].step
+    }
+
+    /// How many requests and connections a step has touched on real sockets; zero for a step that there is not.
+    pub fn touched(&self, step: usize) -> u64 {
+        self.rules.get(step).map_or(0, |rule| rule.touched())
     }
 
     /// The moments at which what acts changes, in order, each once.
     pub fn changes(&self) -> Vec<Timestamp> {
-        let lasting = self.steps().iter().filter(|step| step.from < step.to);
+        let lasting = self.steps().filter(|step| step.from < step.to);
         let mut moments: Vec<Timestamp> = lasting.flat_map(|step| [step.from, step.to]).collect();
         moments.sort_unstable();
         moments.dedup();
@@ -128,8 +128,8 @@ impl Timeline {
 
     /// What changed from one snapshot to another: ends first, each in the order of the plan.
     pub fn transitions(before: &Active, after: &Active) -> Vec<Transition> {
-        let ended = before.steps().iter().filter(|&&step| !after.contains(step)).map(|&step| Transition::Ended(step));
-        let began = after.steps().iter().filter(|&&step| !before.contains(step)).map(|&step| Transition::Began(step));
+        let ended = before.steps().into_iter().filter(|&step| !after.contains(step)).map(Transition::Ended);
+        let began = after.steps().into_iter().filter(|&step| !before.contains(step)).map(Transition::Began);
         ended.chain(began).collect()
     }
 
@@ -145,14 +145,14 @@ impl Timeline {
 
     fn phase(&self, from: Timestamp, to: Timestamp) -> Phase {
         let acting = self.active(from);
-        let faults: Vec<String> = acting.steps().iter().map(|&index| self.steps()[index].name.clone()).collect();
+        let faults: Vec<String> = acting.rules().iter().map(|rule| rule.step.name.clone()).collect();
         let name = if faults.is_empty() { self.quiet_name(from) } else { faults.join("+") };
         Phase { name, from, to, faults }
     }
 
     /// The name of a stretch without faults: after those that ended last, if any has.
     fn quiet_name(&self, from: Timestamp) -> String {
-        let past = self.steps().iter().filter(|step| step.from < step.to && step.to <= from);
+        let past = self.steps().filter(|step| step.from < step.to && step.to <= from);
         match past.map(|step| step.to).max() {
             None => "steady".to_string(),
             Some(last) => format!("after {}", self.joined(|step| step.from < step.to && step.to == last)),
@@ -160,13 +160,12 @@ impl Timeline {
     }
 
     fn joined(&self, belongs: impl Fn(&Step) -> bool) -> String {
-        let steps = self.steps().iter().filter(|step| belongs(step));
+        let steps = self.steps().filter(|step| belongs(step));
         steps.map(|step| step.name.as_str()).collect::<Vec<_>>().join("+")
     }
 
     fn snapshot(&self, acts: impl Fn(&Step) -> bool) -> Active {
-        let steps = self.steps().iter().enumerate().filter(|(_, step)| acts(step)).map(|(index, _)| index);
-        Active::new(self.shared.clone(), steps.collect())
+        Active::new(self.seed, self.rules.iter().filter(|rule| acts(&rule.step)).cloned().collect())
     }
 }
 
@@ -186,6 +185,7 @@ pub(crate) mod tests {
             from: at(from),
             to: at(to),
             fault: Some(fault),
+            on: 0,
             fleets: None,
             destinations: None,
             regions: None,

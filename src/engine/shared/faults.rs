@@ -30,7 +30,7 @@ impl Faults {
         touched: impl Fn(usize) -> u64,
     ) -> Vec<RunEvent> {
         let mut events = Vec::new();
-        for (index, step) in timeline.steps().iter().enumerate() {
+        for (index, step) in timeline.steps().enumerate() {
             if step.to == moment && step.from < step.to {
                 events.extend(self.end(timeline, index, now, &touched));
             }
@@ -55,7 +55,7 @@ impl Faults {
             return None;
         }
         mark.to = Some(now);
-        Some(RunEvent::FaultEnded { fault: timeline.steps()[index].name.clone(), touched: touched(index) })
+        Some(RunEvent::FaultEnded { fault: timeline.step(index).name.clone(), touched: touched(index) })
     }
 
     /// For the record: those that began.

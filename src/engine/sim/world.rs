@@ -198,7 +198,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
             active: timeline.nothing(),
             changes: timeline.changes().into_iter().rev().collect(),
             service_changes: service_steps(plan),
-            touched: vec![0; timeline.steps().len()],
+            touched: vec![0; plan.timeline.len()],
             arrived: vec![0; plan.fleets.len()],
             timeline,
             service: System::new(service),

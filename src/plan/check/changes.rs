@@ -139,7 +139,7 @@ fn witness(step: &RawStep, change: &ServiceChange, name: String, times: Times, p
         (None, Some(down_for)) => (times.from + down_for.max(LEAST)).min(times.end),
         (None, None) => return None,
     };
-    Some(Step { name, from: times.from, to, fault: None, fleets: None, destinations: None, regions: None, place })
+    Some(Step { name, from: times.from, to, fault: None, on: 0, fleets: None, destinations: None, regions: None, place })
 }
 
 /// Warns where a change ends while another one of the same part holds: it puts back what the plan's `service` says.

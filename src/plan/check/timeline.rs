@@ -59,7 +59,17 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], length: Option<Span>, cx: &mut
             let fleets = scope::fleets(step, &known, all, cx);
             let regions = scope::regions(step, &known, fleets.as_deref(), all, cx);
             let destinations = bound_for(step, of, &bound, cx);
-            checked.steps.push(Step { name, from, to, fault: Some(of.clone()), fleets, regions, destinations, place: *place });
+            checked.steps.push(Step {
+                name,
+                from,
+                to,
+                fault: Some(of.clone()),
+                on: 0,
+                fleets,
+                regions,
+                destinations,
+                place: *place,
+            });
         } else if let Some(action) = &step.action {
             let deed = Actions { raw, fleets: all, known: &known, index }.check(step, action, cx);
             let Some(what) = deed else { continue };

@@ -1,8 +1,11 @@
 //! A door: one listener of one shard, for a fleet in a region. Accepts and hands over, nothing else; closes while connects are refused.
 
+use super::Protocol;
+use super::client::Client;
 use super::connection::Connection;
 use super::control::{Control, Trouble};
 use super::hub::Hub;
+use super::link::Link;
 use super::listen;
 use super::upstream::Upstream;
 use crate::fault::Origin;
@@ -26,6 +29,7 @@ pub(super) struct Door {
     pub(super) hub: Rc<Hub>,
     pub(super) upstream: Rc<Upstream>,
     pub(super) origin: Origin,
+    pub(super) protocol: Protocol,
     /// Its number over all shards and origins.
     pub(super) number: usize,
     pub(super) addr: SocketAddr,
@@ -41,7 +45,7 @@ impl Door {
         let mut listener = TcpListener::from_std(listener).ok();
         while !self.hub.is_closed() {
             let generation = self.hub.generation();
-            if self.hub.active().refusing(self.origin).next().is_some() {
+            if !self.hub.is_open() || self.hub.active().refusing(self.origin).next().is_some() {
                 listener = None;
                 self.hub.control.door_at(self.number, generation);
                 self.unless_changed(generation, std::future::pending::<()>()).await;
@@ -81,7 +85,7 @@ impl Door {
         let guest = Guest::new(self.connections.clone(), self.hub.clone());
         let (hub, upstream, origin) = (self.hub.clone(), self.upstream.clone(), self.origin);
         tokio::task::spawn_local(async move {
-            Connection::serve(client, hub, upstream, origin).await;
+            Connection::serve(Client::Plain(Link::new(client)), hub, upstream, origin).await;
             drop(guest);
         });
     }

@@ -1,5 +1,6 @@
 //! Answers that the proxy gives itself.
 
+use super::client::Client;
 use super::http::Method;
 use super::io::{poll_read, with_buffer};
 use std::fmt::Write as _;
@@ -7,7 +8,6 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
 
 /// A header: its name, and its value.
 type Header = (&'static str, String);
@@ -73,7 +73,7 @@ const LINGER_BYTES: usize = 256 * 1024;
 
 /// Closes behind a last answer. Bytes that the client sent and nobody reads would turn the close into a reset, which
 /// can overtake the answer; so they are read, for a bounded time, until the client closes too.
-pub(super) async fn linger(client: &mut TcpStream) {
+pub(super) async fn linger(client: &mut Client) {
     if client.shutdown().await.is_err() {
         return;
     }

@@ -9,6 +9,7 @@
 //! if only for writing, is taken as gone.
 
 use super::answer;
+use super::client::Client;
 use super::control::Trouble;
 use super::exchange::Exchange;
 use super::http::{BadRequest, MAX_HEAD, RequestHead, head_ends, request_head};
@@ -25,7 +26,6 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use tokio::io::AsyncWrite;
-use tokio::net::TcpStream;
 
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(super) struct Connection {
     origin: Origin,
     number: u32,
     requests: u64,
-    pub(super) client: TcpStream,
+    pub(super) client: Client,
     /// Bytes of the client that nobody has consumed: a head that is not complete, a body, or pipelined requests.
     pub(super) inbox: Vec<u8>,
     pub(super) wire: Option<Wire>,
@@ -77,7 +77,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Serves a client until its connection ends. To be spawned as a task of its own.
-    pub(super) async fn serve(client: TcpStream, hub: Rc<Hub>, upstream: Rc<Upstream>, origin: Origin) {
+    pub(super) async fn serve(client: Client, hub: Rc<Hub>, upstream: Rc<Upstream>, origin: Origin) {
         let number = hub.control.numbers[usize::from(origin.fleet)].fetch_add(1, Ordering::Relaxed);
         let place = hub.register().await;
         let (seen, generation) = (hub.active(), hub.generation());
@@ -106,7 +106,7 @@ impl Connection {
         }
         match end {
             // Without a linger time to wait in, the kernel sends RST. It fails only on what is no socket any more.
-            End::Reset | End::Unreachable => drop(self.client.set_zero_linger()),
+            End::Reset | End::Unreachable => self.client.reset_on_close(),
             End::BadRequest(why) => self.refuse(why).await,
             End::Answered => answer::linger(&mut self.client).await,
             End::Closed | End::Silent => {}
@@ -181,7 +181,7 @@ impl Connection {
         let judged = self.seen.clone();
         let mut judgement = judged.judge(&request, self.hub.control.clock.now());
         loop {
-            judgement.touched.iter().for_each(|&step| self.hub.control.touch(step));
+            judgement.touched.iter().for_each(|&step| self.seen.touch(step));
             match judgement.fate {
                 Fate::Swallow { release: false, .. } => return Err(End::Silent),
                 Fate::Swallow { step, release: true } => {
@@ -352,8 +352,11 @@ impl Connection {
         }
         let before = std::mem::replace(&mut self.seen, self.hub.active());
         self.generation = self.hub.generation();
+        if !self.hub.is_open() {
+            return Err(End::Closed);
+        }
         let Some((step, strike)) = self.seen.onset(&before, self.origin, self.request.as_ref()) else { return Ok(()) };
-        self.hub.control.touch(step);
+        self.seen.touch(step);
         match strike {
             Strike::Reset => Err(End::Reset),
             Strike::Swallow { release: false } => Err(End::Silent),

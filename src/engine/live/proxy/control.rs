@@ -12,6 +12,8 @@ use tokio::sync::{Notify, watch};
 pub(super) struct Installed {
     pub(super) generation: u64,
     pub(super) active: Active,
+    /// Whether clients are let in at all.
+    pub(super) open: bool,
 }
 
 /// The most fleets of a plan.
@@ -24,7 +26,6 @@ pub(super) struct Control {
     pub(super) installed: watch::Sender<Installed>,
     /// The number of what is installed: one load tells a connection whether it is up to date.
     pub(super) generation: AtomicU64,
-    touched: Vec<AtomicU64>,
     /// By door (shard and origin): the snapshot that it has carried out.
     doors: Vec<AtomicU64>,
     door_moved: Notify,
@@ -62,13 +63,12 @@ pub(super) struct Trouble {
 }
 
 impl Control {
-    pub(super) fn new(clock: Arc<dyn Clock>, nothing: Active, steps: usize, origins: usize, shards: usize) -> Self {
+    pub(super) fn new(clock: Arc<dyn Clock>, nothing: Active, origins: usize, shards: usize) -> Self {
         let counters = |n: usize, value: u64| (0..n).map(|_| AtomicU64::new(value)).collect();
         Self {
             clock,
-            installed: watch::Sender::new(Installed { generation: 0, active: nothing }),
+            installed: watch::Sender::new(Installed { generation: 0, active: nothing, open: true }),
             generation: AtomicU64::new(0),
-            touched: counters(steps, 0),
             doors: counters(origins * shards, NOT_KEPT),
             door_moved: Notify::new(),
             numbers: (0..origins).map(|_| AtomicU32::new(0)).collect(),
@@ -81,9 +81,18 @@ impl Control {
 
     /// Puts a snapshot in force for every decision from here on.
     pub(super) fn install(&self, active: Active) {
+        self.change(|installed| installed.active = active);
+    }
+
+    /// Lets clients in, or closes every listener and connection.
+    pub(super) fn set_open(&self, open: bool) {
+        self.change(|installed| installed.open = open);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Installed)) {
         self.installed.send_modify(|installed| {
             installed.generation += 1;
-            installed.active = active;
+            change(installed);
             // Inside the lock, so that two at once cannot leave the older number behind.
             self.generation.store(installed.generation, Ordering::Release);
         });
@@ -112,16 +121,6 @@ impl Control {
     pub(super) fn arrived(&self, shard: usize, fleet: u16) -> u64 {
         let count = self.arrived.get(shard * MOST_FLEETS + usize::from(fleet));
         count.map_or(0, |count| count.load(Ordering::Relaxed))
-    }
-
-    /// Counts something that a step touched.
-    pub(super) fn touch(&self, step: usize) {
-        self.touched[step].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// How often a step touched something; zero for a step that there is not.
-    pub(super) fn touched(&self, step: usize) -> u64 {
-        self.touched.get(step).map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
     /// A door has carried out a snapshot.

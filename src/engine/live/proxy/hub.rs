@@ -73,6 +73,11 @@ impl Hub {
         self.installed.borrow().active.clone()
     }
 
+    /// Whether clients are let in at all.
+    pub(super) fn is_open(&self) -> bool {
+        self.installed.borrow().open
+    }
+
     /// Ends every task of the shard.
     pub(super) fn close(&self) {
         self.closed.set(true);

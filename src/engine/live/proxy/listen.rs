@@ -16,9 +16,12 @@ pub(super) struct Port {
 }
 
 impl Port {
-    /// Any free port of the loopback address.
-    pub(super) fn reserve() -> io::Result<Self> {
-        let bound = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+    /// This address, which nobody else may hold; or any free port of the loopback address.
+    pub(super) fn reserve(wanted: Option<SocketAddr>) -> io::Result<Self> {
+        let wanted = wanted.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        // A listener of this user that shares its port would let us share it too, unless we ask for it alone first.
+        alone(wanted)?;
+        let bound = bind(wanted)?;
         let addr = bound.local_addr()?.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
         Ok(Self { addr, _bound: bound })
     }
@@ -29,6 +32,13 @@ pub(super) fn open(addr: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
     let socket = bind(addr)?;
     socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
     Ok(socket.into())
+}
+
+fn alone(addr: SocketAddr) -> io::Result<()> {
+    let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&addr.into())?;
+    socket.listen(1)
 }
 
 fn bind(addr: SocketAddr) -> io::Result<Socket> {
@@ -65,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_port_refuses_while_closed_and_opens_again_for_several() {
-        let port = Port::reserve().unwrap();
+        let port = Port::reserve(None).unwrap();
         let refused = |addr| TcpStream::connect(addr).unwrap_err().kind() == io::ErrorKind::ConnectionRefused;
         assert!(refused(port.addr));
         for _ in 0..3 {

@@ -13,12 +13,14 @@
 mod accept;
 mod answer;
 mod body;
+mod client;
 mod connection;
 mod control;
 mod exchange;
 mod http;
 mod hub;
 mod io;
+mod link;
 mod listen;
 #[cfg(test)]
 mod tests;
@@ -28,7 +30,7 @@ pub use answer::UNREACHABLE;
 pub use upstream::{Resolve, Upstream};
 
 use super::clock::Clock;
-use crate::fault::{Active, Origin, Timeline};
+use crate::fault::{Active, Origin};
 use crate::metrics::Connects;
 use accept::Door;
 use control::Control;
@@ -47,12 +49,39 @@ pub enum ProxyError {
     Listen(#[source] std::io::Error),
 }
 
+/// What a proxy understands of what it relays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP: every request is judged by itself.
+    #[default]
+    Http,
+    /// Bytes: faults of connections and of bytes alone.
+    Tcp,
+}
+
+/// A port of a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entrance {
+    /// Where its traffic comes from.
+    pub origin: Origin,
+    /// Where it listens; any free port of the loopback address where nothing is said.
+    pub listen: Option<SocketAddr>,
+}
+
+impl From<Origin> for Entrance {
+    fn from(origin: Origin) -> Self {
+        Self { origin, listen: None }
+    }
+}
+
 /// What a proxy is made from.
 pub struct ProxySetup {
-    /// The faults of the run. None of them acts until [`Proxy::apply`] says so.
-    pub timeline: Timeline,
-    /// Where traffic comes from, in order: each gets a port of its own.
-    pub origins: Vec<Origin>,
+    /// The snapshot in which nothing acts.
+    pub nothing: Active,
+    /// Where traffic comes from, in order of origin: each has a port of its own.
+    pub entrances: Vec<Entrance>,
+    /// What is spoken on its connections.
+    pub protocol: Protocol,
     /// How many shards will call [`Proxy::serve`].
     pub shards: usize,
     /// Where requests go.
@@ -66,8 +95,9 @@ pub struct Proxy {
     control: Arc<Control>,
     nothing: Active,
     upstream: Upstream,
-    origins: Vec<Origin>,
-    /// By origin.
+    entrances: Vec<Entrance>,
+    protocol: Protocol,
+    /// By entrance.
     ports: Vec<listen::Port>,
     backlog: u32,
     backlog_notice: Option<String>,
@@ -82,16 +112,15 @@ impl Proxy {
     /// # Errors
     /// When the kernel gives no socket.
     pub fn bind(setup: ProxySetup) -> Result<Self, ProxyError> {
-        let ProxySetup { timeline, origins, shards, upstream, clock } = setup;
+        let ProxySetup { nothing, entrances, protocol, shards, upstream, clock } = setup;
         let (backlog, backlog_notice) = listen::backlog();
-        let ports: Vec<_> =
-            origins.iter().map(|_| listen::Port::reserve()).collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
+        let ports = entrances.iter().map(|entrance| listen::Port::reserve(entrance.listen));
+        let ports: Vec<_> = ports.collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
         let listeners = || ports.iter().map(|port| listen::open(port.addr, backlog)).collect::<Result<_, _>>();
         let waiting: Vec<_> = (0..shards).map(|_| listeners()).collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
-        let nothing = timeline.nothing();
-        let control = Control::new(clock, nothing.clone(), timeline.steps().len(), ports.len(), shards);
+        let control = Control::new(clock, nothing.clone(), ports.len(), shards);
         let (control, waiting) = (Arc::new(control), Mutex::new(waiting));
-        Ok(Self { control, nothing, upstream, origins, ports, backlog, backlog_notice, waiting })
+        Ok(Self { control, nothing, upstream, entrances, protocol, ports, backlog, backlog_notice, waiting })
     }
 
     /// Where the clients of a fleet, in a region, connect.
@@ -99,7 +128,8 @@ impl Proxy {
     /// # Panics
     /// For an origin that the proxy was not bound for.
     pub fn addr(&self, origin: impl Into<Origin>) -> SocketAddr {
-        let place = self.origins.binary_search(&origin.into()).expect("the proxy was bound for it");
+        let origin = origin.into();
+        let place = self.entrances.binary_search_by_key(&origin, |entrance| entrance.origin).expect("the proxy was bound for it");
         self.ports[place].addr
     }
 
@@ -137,9 +167,9 @@ impl Proxy {
         tokio::time::timeout(within, self.control.settled()).await.is_ok()
     }
 
-    /// How many requests and connections a step of the timeline has touched.
-    pub fn touched(&self, step: usize) -> u64 {
-        self.control.touched(step)
+    /// Lets clients in; or closes every listener and connection, until it is told to let them in again. Never waits.
+    pub fn set_open(&self, open: bool) {
+        self.control.set_open(open);
     }
 
     /// How many requests of a fleet have reached a shard's listeners.
@@ -151,7 +181,7 @@ impl Proxy {
     /// its listener is closed; whoever dials it tells.
     pub fn refused(&self, origin: impl Into<Origin>) {
         let installed = self.control.installed.borrow();
-        installed.active.refusing(origin).for_each(|step| self.control.touch(step));
+        installed.active.refusing(origin).for_each(|step| installed.active.touch(step));
     }
 
     /// How many clients are connected.
@@ -191,13 +221,14 @@ impl Proxy {
             waiting.get_mut(shard).map(std::mem::take).unwrap_or_default()
         };
         let upstream = Rc::new(self.upstream.clone());
-        for (place, (&origin, listener)) in self.origins.iter().zip(listeners).enumerate() {
+        for (place, (entrance, listener)) in self.entrances.iter().zip(listeners).enumerate() {
             let number = shard * self.ports.len() + place;
             self.control.door_at(number, 0);
             let door = Door {
                 hub: hub.clone(),
                 upstream: upstream.clone(),
-                origin,
+                origin: entrance.origin,
+                protocol: self.protocol,
                 number,
                 addr: self.ports[place].addr,
                 backlog: self.backlog,

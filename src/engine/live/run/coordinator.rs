@@ -177,7 +177,7 @@ impl Coordinator {
         let moment = self.moments.pop()?;
         let Parts { proxy, timeline, clock, .. } = &self.parts;
         proxy.apply(timeline.active(moment));
-        let events = self.faults.turn(timeline, moment, clock.now(), |step| proxy.touched(step));
+        let events = self.faults.turn(timeline, moment, clock.now(), |step| timeline.touched(step));
         events.iter().for_each(|event| self.tell(event));
         let phase = self.parts.phases.iter().find(|phase| phase.from == moment).map(|phase| phase.name.clone());
         if let Some(phase) = phase {
@@ -337,7 +337,7 @@ impl Coordinator {
     async fn finish(mut self, stopped: Option<StopReason>) -> RunRecord {
         let cleared = self.parts.proxy.clear();
         let now = self.parts.clock.now();
-        let events = self.faults.end_all(&self.parts.timeline, now, |step| self.parts.proxy.touched(step));
+        let events = self.faults.end_all(&self.parts.timeline, now, |step| self.parts.timeline.touched(step));
         events.iter().for_each(|event| self.tell(event));
         let undoing = self.begin_undoing();
         let end = Timestamp::ZERO + self.parts.plan.length;
@@ -346,8 +346,7 @@ impl Coordinator {
         let internal = self.stop_load(ended).await;
         let undone = self.undo(undoing).await;
         let service = self.end_target().await;
-        let proxy = self.parts.proxy.clone();
-        let faults = self.faults.records(&self.parts.timeline, |step| proxy.touched(step));
+        let faults = self.faults.records(&self.parts.timeline, |step| self.parts.timeline.touched(step));
         let shards = std::mem::take(&mut self.parts.shards);
         let joined = within(PATIENCE, tokio::task::spawn_blocking(move || shards.into_iter().for_each(Shard::join))).await;
         if joined.is_none() {

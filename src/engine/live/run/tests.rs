@@ -147,6 +147,7 @@ fn faults_come_and_go_at_their_time_and_are_booked() {
     let mut plan = plan(server(OK, Duration::ZERO), "");
     let step = |name: &str, from: u64, to: u64, fault| Step {
         regions: None,
+        on: 0,
         name: name.into(),
         from: Timestamp(from * 1_000_000),
         to: Timestamp(to * 1_000_000),

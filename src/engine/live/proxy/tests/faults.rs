@@ -18,7 +18,7 @@ fn refuse_closes_the_port_and_live_connections_and_opens_it_again() {
             assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
             bed.proxy.refused(0);
         }
-        assert_eq!(bed.proxy.touched(0), 5, "two connections, and three connects that their dialler counted");
+        assert_eq!(bed.timeline.touched(0), 5, "two connections, and three connects that their dialler counted");
         bed.off().await;
         assert_eq!(bed.client().await.get("/back").await, "200 /back");
     });
@@ -38,7 +38,7 @@ fn hang_and_blackhole_answer_nothing_and_spare_what_they_did_not_take() {
             target.let_go.notify_one();
             assert!(new.is_silent().await && idle.is_silent().await && busy.is_silent().await, "{kind}");
             assert_eq!(target.requests(), 3, "{kind}: the upstream saw only what came before");
-            assert_eq!(bed.proxy.touched(0), 3, "{kind}");
+            assert_eq!(bed.timeline.touched(0), 3, "{kind}");
             bed.off().await;
             let ended = bed.now();
             assert_eq!(spared.get("/spared").await, "200 /spared");
@@ -74,7 +74,7 @@ fn what_is_released_goes_on_and_loses_nothing() {
             assert_eq!(idle.response().await, "200 /idle");
             assert_eq!(busy.response().await, "200 /hold");
             assert_eq!(idle.get("/more").await, "200 /more");
-            assert_eq!(bed.proxy.touched(0), 3, "{kind}");
+            assert_eq!(bed.timeline.touched(0), 3, "{kind}");
         });
     }
 }
@@ -88,11 +88,11 @@ fn what_one_fault_releases_another_may_take() {
         let mut client = bed.client().await;
         bed.on(0);
         client.send("/").await;
-        until("it is held", || bed.proxy.touched(0) == 1).await;
+        until("it is held", || bed.timeline.touched(0) == 1).await;
         bed.on(1);
         bed.on(2);
         assert_eq!(client.response().await, "503 ");
-        assert_eq!((target.requests(), bed.proxy.touched(0), bed.proxy.touched(1)), (0, 1, 1));
+        assert_eq!((target.requests(), bed.timeline.touched(0), bed.timeline.touched(1)), (0, 1, 1));
     });
 }
 
@@ -104,13 +104,13 @@ fn reset_strikes_idle_busy_and_new_connections() {
         let (mut idle, mut busy, mut swallowed) = (bed.idle().await, bed.waiting(&target).await, bed.client().await);
         bed.on(0);
         swallowed.send("/swallowed").await;
-        until("it is swallowed, and so is the busy one", || bed.proxy.touched(0) == 2).await;
+        until("it is swallowed, and so is the busy one", || bed.timeline.touched(0) == 2).await;
         bed.on(1);
         assert!(idle.is_reset().await && busy.is_reset().await && swallowed.is_reset().await);
         let mut new = bed.client().await;
         new.send("/new").await;
         assert!(new.is_reset().await);
-        assert_eq!(bed.proxy.touched(1), 4);
+        assert_eq!(bed.timeline.touched(1), 4);
         bed.off().await;
         assert_eq!(bed.client().await.get("/back").await, "200 /back");
     });
@@ -144,7 +144,7 @@ fn a_share_strikes_the_same_operations_wherever_they_come_from() {
         bed.on(0);
         let through = struck(&bed, async |client| client.response().await == "200 /").await;
         assert_eq!(through, expected(0));
-        assert_eq!(bed.proxy.touched(0), through.iter().filter(|t| !**t).count() as u64);
+        assert_eq!(bed.timeline.touched(0), through.iter().filter(|t| !**t).count() as u64);
         bed.off().await;
         assert_eq!(idle.get("/").await, "200 /", "a part of the requests is no part of the idle connections");
         bed.on(1);
@@ -169,7 +169,7 @@ fn latency_delays_each_request_and_ends_with_its_fault() {
             assert_eq!(client.get("/late").await, "200 /late");
             assert!(bed.now().since(sent) >= Span::from_millis(40));
         }
-        assert_eq!(bed.proxy.touched(0), 3);
+        assert_eq!(bed.timeline.touched(0), 3);
         bed.off().await;
         let sent = bed.now();
         assert_eq!(client.get("/").await, "200 /");
@@ -185,7 +185,7 @@ fn a_fault_reaches_requests_that_another_delays() {
         let mut client = bed.client().await;
         bed.on(0);
         client.send("/").await;
-        until("it is delayed", || bed.proxy.touched(0) == 1).await;
+        until("it is delayed", || bed.timeline.touched(0) == 1).await;
         bed.on(1);
         assert!(client.is_reset().await);
         assert_eq!(target.requests(), 0);
@@ -206,7 +206,7 @@ fn status_answers_before_the_upstream_sees_the_request() {
         assert_eq!(client.get("/").await, "503 ", "the body was read, the connection goes on");
         client.send_bytes(b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n").await;
         assert_eq!(client.response().await, "503 ");
-        assert_eq!((target.requests(), bed.proxy.touched(0)), (1, 3));
+        assert_eq!((target.requests(), bed.timeline.touched(0)), (1, 3));
         bed.off().await;
         assert_eq!(client.get("/back").await, "200 /back");
         bed.on(0);
@@ -227,7 +227,7 @@ fn rate_limit_refuses_what_is_too_much_with_a_hint() {
         client.send("/").await;
         let (head, _) = client.read_response().await.expect("an answer");
         assert!(head.starts_with("HTTP/1.1 429 ") && head.contains("\r\nretry-after: 2\r\n"), "{head}");
-        assert_eq!((target.requests(), bed.proxy.touched(0)), (1, 1));
+        assert_eq!((target.requests(), bed.timeline.touched(0)), (1, 1));
     });
 }
 
@@ -248,7 +248,7 @@ fn a_fault_for_one_region_leaves_the_other_alone() {
         assert_eq!(spared.get("/").await, "200 /");
         bed.proxy.refused(eu);
         bed.proxy.refused(us);
-        assert_eq!(bed.proxy.touched(0), 2, "the connection, and the connect that was told of");
+        assert_eq!(bed.timeline.touched(0), 2, "the connection, and the connect that was told of");
     });
 }
 
@@ -274,7 +274,7 @@ fn a_fault_for_one_fleet_leaves_the_other_alone() {
         struck.send("/").await;
         assert!(struck.is_reset().await);
         assert_eq!(spared.get("/").await, "200 /");
-        assert_eq!((bed.proxy.touched(0), bed.proxy.touched(1)), (1, 1));
+        assert_eq!((bed.timeline.touched(0), bed.timeline.touched(1)), (1, 1));
     });
 }
 
@@ -282,13 +282,7 @@ fn a_fault_for_one_fleet_leaves_the_other_alone() {
 fn a_shard_that_nobody_serves_any_more_closes_everything() {
     run(async || {
         let target = Target::start().await;
-        let setup = ProxySetup {
-            timeline: Timeline::new(vec![], 7),
-            origins: vec![0.into()],
-            shards: 1,
-            upstream: target.upstream(),
-            clock: LiveClock::starting_now(),
-        };
+        let setup = setup(&Timeline::new(vec![], 7), vec![0.into()], 1, target.upstream(), LiveClock::starting_now());
         let proxy = Arc::new(Proxy::bind(setup).expect("ports"));
         let serving = tokio::task::spawn_local(proxy.clone().serve(0));
         let mut client = Client(TcpStream::connect(proxy.addr(0)).await.expect("it listens"));

@@ -8,8 +8,8 @@ mod scale;
 
 use super::*;
 use crate::engine::live::clock::LiveClock;
-use crate::fault::Origin;
 use crate::fault::timeline::tests::{at, fault, step};
+use crate::fault::{Origin, Timeline};
 use crate::time::Timestamp;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -46,6 +46,13 @@ struct Bed {
     clock: Arc<LiveClock>,
 }
 
+/// An HTTP proxy for these origins.
+fn setup(timeline: &Timeline, origins: Vec<Origin>, shards: usize, upstream: Upstream, clock: Arc<LiveClock>) -> ProxySetup {
+    let (nothing, protocol) = (timeline.nothing(), Protocol::Http);
+    let entrances = origins.into_iter().map(Entrance::from).collect();
+    ProxySetup { nothing, entrances, protocol, shards, upstream, clock }
+}
+
 impl Bed {
     fn new(faults: &[&str], upstream: Upstream) -> Self {
         let steps = (1..).zip(faults).map(|(n, text)| step(text, n, n + 1, fault(text))).collect();
@@ -58,7 +65,7 @@ impl Bed {
 
     fn of(timeline: Timeline, origins: Vec<Origin>, upstream: Upstream) -> Self {
         let clock = LiveClock::starting_now();
-        let setup = ProxySetup { timeline: timeline.clone(), origins, shards: 1, upstream, clock: clock.clone() };
+        let setup = setup(&timeline, origins, 1, upstream, clock.clone());
         let proxy = Arc::new(Proxy::bind(setup).expect("ports"));
         tokio::task::spawn_local(proxy.clone().serve(0));
         Self { proxy, timeline, clock }

@@ -263,7 +263,7 @@ fn a_client_that_does_not_read_holds_a_bounded_part_of_the_response() {
 #[test]
 fn an_upstream_that_is_not_there_resets_the_client() {
     run(async || {
-        let port = listen::Port::reserve().expect("a port");
+        let port = listen::Port::reserve(None).expect("a port");
         let bed = Bed::new(&[], Upstream::at(port.addr));
         let mut client = bed.client().await;
         client.send("/").await;

@@ -21,7 +21,7 @@ fn two_thousand_clients_through_an_outage_and_nothing_is_left_behind() {
         for client in &mut clients {
             client.send("/during").await;
         }
-        until("all are swallowed", || bed.proxy.touched(0) == CLIENTS as u64).await;
+        until("all are swallowed", || bed.timeline.touched(0) == CLIENTS as u64).await;
         bed.off().await;
         drop(clients);
         until("all are dropped", || bed.proxy.connections() == 0 && target.open.get() == 0).await;
@@ -64,7 +64,7 @@ fn after_two_seconds_of_hang_the_next_attempt_is_served_within_50_ms() {
         assert_eq!(bed.client().await.get("/new").await, "200 /new");
         let lag = bed.now().since(ended);
         assert!(lag < Span::from_std(SOON), "{lag}");
-        assert_eq!((bed.proxy.touched(0), target.requests()), (200, 3));
+        assert_eq!((bed.timeline.touched(0), target.requests()), (200, 3));
     });
 }
 
@@ -75,8 +75,7 @@ fn two_shards_on_two_threads_close_and_open_one_port() {
         let target = Target::start().await;
         let timeline = Timeline::new(vec![step("refuse", 1, 2, fault("refuse"))], 7);
         let clock = LiveClock::starting_now();
-        let setup =
-            ProxySetup { timeline: timeline.clone(), origins: vec![0.into()], shards: 2, upstream: target.upstream(), clock };
+        let setup = setup(&timeline, vec![0.into()], 2, target.upstream(), clock);
         let proxy = Arc::new(Proxy::bind(setup).expect("ports"));
         let threads: Vec<_> = (0..2).map(|shard| serving(proxy.clone(), shard, stop.subscribe())).collect();
         for _ in 0..3 {
@@ -95,7 +94,7 @@ fn two_shards_on_two_threads_close_and_open_one_port() {
             }
             assert!(proxy.clear() && proxy.settled(LONG).await);
         }
-        assert_eq!(proxy.touched(0), 120);
+        assert_eq!(timeline.touched(0), 120);
         drop(stop);
         threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
         assert_eq!(proxy.connections(), 0);

@@ -1,0 +1,45 @@
+//! A rule: one step of a timeline with what it remembers while it acts.
+
+use super::{Dice, Effect, Fault, Step};
+use crate::pace::Pacer;
+use crate::time::Timestamp;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A step that can act, and what it remembers: shared by all snapshots in which it acts, and by all threads.
+#[derive(Debug)]
+pub struct Rule {
+    /// Tells it from others, and is mixed into its dice: the step's index in the plan.
+    pub number: usize,
+    /// What it does, and to whom.
+    pub step: Step,
+    /// Only rate limits have one.
+    bucket: Option<Pacer>,
+    touched: AtomicU64,
+}
+
+impl Rule {
+    /// A rule that has touched nothing yet. Rate limits start with a full bucket.
+    pub fn new(number: usize, step: Step) -> Self {
+        let bucket = match &step.fault {
+            Some(Fault::RateLimit(limit)) => Some(limit.bucket()),
+            _ => None,
+        };
+        Self { number, step, bucket, touched: AtomicU64::new(0) }
+    }
+
+    /// Counts something that it touched.
+    pub fn touch(&self) {
+        self.touched.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many requests and connections it has touched.
+    pub fn touched(&self) -> u64 {
+        self.touched.load(Ordering::Relaxed)
+    }
+
+    /// What it does to a request that rolls these dice.
+    pub(super) fn effect(&self, dice: Dice, now: Timestamp) -> Effect {
+        let token = || self.bucket.as_ref().is_none_or(|bucket| bucket.take(now));
+        self.step.fault.as_ref().map_or(Effect::Witness, |fault| fault.effect(dice, token))
+    }
+}
