@@ -30,6 +30,7 @@ pub mod reset;
 pub mod rule;
 pub mod status;
 pub mod timeline;
+pub mod toxic;
 
 use crate::choice;
 
@@ -44,6 +45,7 @@ pub use reset::Reset;
 pub use rule::Rule;
 pub use status::Status;
 pub use timeline::{Phase, Step, Timeline, Transition};
+pub use toxic::{Stream, Toxic, ToxicKind};
 
 choice! {
     /// One way to harm traffic.

@@ -1,6 +1,7 @@
 //! A rule: one step of a timeline with what it remembers while it acts.
 
-use super::{Dice, Effect, Fault, Step};
+use super::{Dice, Effect, Fault, Step, Toxic};
+use crate::config::Place;
 use crate::pace::Pacer;
 use crate::time::Timestamp;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +13,8 @@ pub struct Rule {
     pub number: usize,
     /// What it does, and to whom.
     pub step: Step,
+    /// A fault of bytes by Toxiproxy's terms, in the place of the step's own.
+    pub toxic: Option<Toxic>,
     /// Only rate limits have one.
     bucket: Option<Pacer>,
     touched: AtomicU64,
@@ -24,7 +27,15 @@ impl Rule {
             Some(Fault::RateLimit(limit)) => Some(limit.bucket()),
             _ => None,
         };
-        Self { number, step, bucket, touched: AtomicU64::new(0) }
+        Self { number, step, toxic: None, bucket, touched: AtomicU64::new(0) }
+    }
+
+    /// A toxic, which acts until it is taken out.
+    pub fn of_toxic(number: usize, name: String, toxic: Toxic) -> Self {
+        let (from, to) = (Timestamp::ZERO, Timestamp::NEVER);
+        let (fleets, destinations, regions, place) = (None, None, None, Place::default());
+        let step = Step { name, from, to, fault: None, on: 0, fleets, destinations, regions, place };
+        Self { toxic: Some(toxic), ..Self::new(number, step) }
     }
 
     /// Counts something that it touched.
@@ -39,6 +50,9 @@ impl Rule {
 
     /// What it does to a request that rolls these dice.
     pub(super) fn effect(&self, dice: Dice, now: Timestamp) -> Effect {
+        if self.toxic.is_some() {
+            return Effect::Pass;
+        }
         let token = || self.bucket.as_ref().is_none_or(|bucket| bucket.take(now));
         self.step.fault.as_ref().map_or(Effect::Witness, |fault| fault.effect(dice, token))
     }

@@ -29,6 +29,7 @@ pub(super) struct Door {
     pub(super) hub: Rc<Hub>,
     pub(super) upstream: Rc<Upstream>,
     pub(super) origin: Origin,
+    #[expect(dead_code, reason = "read where bytes are relayed")]
     pub(super) protocol: Protocol,
     /// Its number over all shards and origins.
     pub(super) number: usize,
