@@ -14,10 +14,13 @@ use tokio_rustls::TlsConnector;
 /// must not block for long.
 pub type Resolve = Arc<dyn Fn() -> Result<SocketAddr, String> + Send + Sync>;
 
+/// The same with every address that there is, to be tried in this order.
+pub type ResolveAll = Arc<dyn Fn() -> Result<Vec<SocketAddr>, String> + Send + Sync>;
+
 /// Where requests go.
 #[derive(Clone)]
 pub struct Upstream {
-    resolve: Resolve,
+    resolve: ResolveAll,
     tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
 }
 
@@ -38,6 +41,11 @@ impl Upstream {
 
     /// An upstream whose address is asked for, and so can be checked, at every connect.
     pub fn resolved_by(resolve: Resolve) -> Self {
+        Self::among(Arc::new(move || resolve().map(|addr| vec![addr])))
+    }
+
+    /// An upstream that is at the first of several addresses that accepts.
+    pub fn among(resolve: ResolveAll) -> Self {
         Self { resolve, tls: None }
     }
 
@@ -48,9 +56,9 @@ impl Upstream {
 
     /// Connects, and says how long the TCP connect took, TLS apart. Takes as long as the kernel is willing to try.
     pub(super) async fn dial(&self, clock: &dyn Clock) -> Result<(Wire, Span), DialError> {
-        let addr = (self.resolve)().map_err(DialError::Denied)?;
+        let addrs = (self.resolve)().map_err(DialError::Denied)?;
         let began = clock.now();
-        let stream = TcpStream::connect(addr).await.map_err(DialError::Io)?;
+        let stream = TcpStream::connect(addrs.as_slice()).await.map_err(DialError::Io)?;
         stream.set_nodelay(true).map_err(DialError::Io)?;
         let took = clock.now().since(began);
         let Some((config, name)) = &self.tls else { return Ok((Wire::Plain(stream), took)) };
