@@ -216,7 +216,8 @@ impl Plane {
 
     /// Decides, looks names up while others may decide too, decides again by what is there now, and carries that out.
     async fn change(&self, decide: impl Fn(&Registry) -> Result<Vec<Wanted>, Refusal>) -> Result<Vec<Entry>, Refusal> {
-        let found = self.look_up(decide(&self.lock().registry)?).await?;
+        let wanted = decide(&self.lock().registry)?;
+        let found = self.look_up(wanted).await?;
         let (entries, settling) = {
             let mut state = self.lock();
             let wanted = decide(&state.registry)?;
