@@ -148,7 +148,8 @@ fn bound_for(raw: &RawStep, fault: &Fault, known: &[&str], cx: &mut Context) -> 
         );
     }
     let on_connections = match fault {
-        Fault::Refuse(_) => true,
+        Fault::Refuse(_) | Fault::Close(_) => true,
+        _ if fault.of_bytes() => true,
         Fault::Reset(reset) => reset.share == Share::ALL,
         _ => false,
     };
@@ -165,7 +166,14 @@ fn bound_for(raw: &RawStep, fault: &Fault, known: &[&str], cx: &mut Context) -> 
 fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {
     let at = |cx: &Context, key: &str| cx.at(&[path, &[fault.key(), key]].concat());
     match fault {
-        Fault::Refuse(_) | Fault::Hang(_) => {}
+        Fault::Refuse(_) | Fault::Hang(_) | Fault::Close(_) | Fault::Bandwidth(_) | Fault::Slicer(_) => {}
+        Fault::LimitData(_) | Fault::HalfOpen(_) | Fault::Stall(_) => {}
+        Fault::Loss(loss) => share(loss.share, at(cx, "share"), cx),
+        Fault::SlowClose(slow) => {
+            if slow.delay.is_zero() {
+                cx.warn(at(cx, "delay"), "a close that is late by nothing harms nobody", "such as `delay: 5s`");
+            }
+        }
         Fault::Blackhole(blackhole) => share(blackhole.share, at(cx, "share"), cx),
         Fault::Reset(reset) => share(reset.share, at(cx, "share"), cx),
         Fault::Latency(latency) => {
