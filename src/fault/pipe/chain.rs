@@ -55,11 +55,11 @@ impl Item {
 /// change of the stages finds everything that waits as it came.
 #[derive(Debug, Default)]
 pub struct Pipe {
-    slots: Vec<Slot>,
+    pub(super) slots: Vec<Slot>,
     /// What no stage has seen yet: how many bytes came when.
     chunks: VecDeque<(Timestamp, usize)>,
     /// The bytes themselves: those that are ready, then the others.
-    bytes: VecDeque<u8>,
+    pub(super) bytes: VecDeque<u8>,
     /// How many may go on at once.
     ready: usize,
     /// How many may not yet.
@@ -137,6 +137,9 @@ impl Pipe {
 
     /// What is to be done at a moment.
     pub fn next(&mut self, now: Timestamp) -> Next {
+        if self.is_quiet() {
+            return Next::Idle;
+        }
         self.reset_if_due(now);
         if self.over == Some(End::Reset) {
             return Next::End(End::Reset);
@@ -209,6 +212,12 @@ impl Pipe {
         }
         // What is due by now goes at once.
         let _ = self.next(now);
+    }
+
+    /// Whether nothing waits, and no stage will do anything by itself.
+    fn is_quiet(&self) -> bool {
+        let by_itself = |slot: &Slot| slot.stage.closes_at().is_some() || slot.stage.resets_at().is_some();
+        self.is_empty() && self.over.is_none() && self.finished.is_none() && self.head.is_none() && !self.slots.iter().any(by_itself)
     }
 
     /// What is not ready is as it came.

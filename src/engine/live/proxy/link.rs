@@ -185,7 +185,7 @@ impl Pipes {
     fn shut(&mut self, stream: &TcpStream) {
         if !self.shut {
             self.shut = true;
-            drop(rustix::net::shutdown(stream, rustix::net::Shutdown::Write));
+            let _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Write);
         }
     }
 
