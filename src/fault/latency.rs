@@ -37,7 +37,8 @@ mod tests {
     #[test]
     fn it_delays_its_share_by_its_delay() {
         let ms = Span::from_millis;
-        let latency = Latency { add: ms(50), jitter: ms(10), distribution: Distribution::Uniform, share: Share::new(0.5).unwrap() };
+        let latency =
+            Latency { add: ms(50), jitter: ms(10), distribution: Distribution::Uniform, share: Share::new(0.5).unwrap() };
         let effects: Vec<Effect> = (0..1_000).map(|n| latency.effect(Request::ours(0, n, 1).dice(1, 0))).collect();
         let delays: Vec<Span> = effects.iter().filter_map(|e| if let Effect::Delay(d) = e { Some(*d) } else { None }).collect();
         assert!((440..560).contains(&delays.len()), "{}", delays.len());

@@ -51,7 +51,8 @@ impl Rule {
 
     /// Whether it may act on the bytes of a connection.
     pub(super) fn of_bytes(&self) -> bool {
-        self.toxic.is_some() || self.step.fault.as_ref().is_some_and(|fault| fault.of_bytes() || matches!(fault, Fault::Latency(_)))
+        self.toxic.is_some()
+            || self.step.fault.as_ref().is_some_and(|fault| fault.of_bytes() || matches!(fault, Fault::Latency(_)))
     }
 
     /// Whether it is meant for a connection.

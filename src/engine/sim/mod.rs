@@ -88,7 +88,8 @@ pub fn run_on<Q: Queues, T: Trace>(
 /// # Errors
 /// A URL without a model, and a plan with faults that cannot be simulated.
 pub fn model(plan: &Plan) -> Result<SystemConfig, SimError> {
-    if let Some((step, fault)) = plan.timeline.iter().find_map(|step| Some((step, step.fault.as_ref().filter(|f| f.of_bytes())?))) {
+    if let Some((step, fault)) = plan.timeline.iter().find_map(|step| Some((step, step.fault.as_ref().filter(|f| f.of_bytes())?)))
+    {
         return Err(SimError::OfBytes { step: step.name.clone(), fault: fault.key() });
     }
     let target = &plan.target;

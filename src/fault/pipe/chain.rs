@@ -92,7 +92,9 @@ impl Pipe {
 
     /// How many more bytes it takes.
     pub fn room(&self) -> usize {
-        if self.over.is_some() || self.finished.is_some() || self.chunks.len() >= MOST_CHUNKS {
+        // What nothing delays any more waits for its reader alone, and more of it would not be there any sooner.
+        let no_more = self.ready >= LEAST || self.chunks.len() >= MOST_CHUNKS;
+        if no_more || self.over.is_some() || self.finished.is_some() {
             return 0;
         }
         let most = self.slots.iter().map(|slot| slot.stage.room()).max().unwrap_or(LEAST);
@@ -197,7 +199,8 @@ impl Pipe {
         let mut before = std::mem::replace(&mut self.slots, slots);
         for slot in &mut self.slots {
             if let Some(same) = before.iter().position(|old| old.is_like(slot)) {
-                *slot = before.remove(same);
+                let rule = slot.rule.clone();
+                *slot = Slot { rule, ..before.remove(same) };
             }
         }
         for gone in before {
@@ -217,7 +220,11 @@ impl Pipe {
     /// Whether nothing waits, and no stage will do anything by itself.
     fn is_quiet(&self) -> bool {
         let by_itself = |slot: &Slot| slot.stage.closes_at().is_some() || slot.stage.resets_at().is_some();
-        self.is_empty() && self.over.is_none() && self.finished.is_none() && self.head.is_none() && !self.slots.iter().any(by_itself)
+        self.is_empty()
+            && self.over.is_none()
+            && self.finished.is_none()
+            && self.head.is_none()
+            && !self.slots.iter().any(by_itself)
     }
 
     /// What is not ready is as it came.
@@ -299,7 +306,9 @@ impl Pipe {
 
     fn reset_if_due(&mut self, now: Timestamp) {
         let due = |slot: &&mut Slot| slot.stage.resets_at().is_some_and(|at| at <= now);
-        if self.over != Some(End::Reset) && let Some(slot) = self.slots.iter_mut().find(due) {
+        if self.over != Some(End::Reset)
+            && let Some(slot) = self.slots.iter_mut().find(due)
+        {
             slot.touch();
             self.ready = 0;
             self.forget();

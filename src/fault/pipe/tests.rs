@@ -325,7 +325,9 @@ fn a_pipe_is_bounded_and_gives_its_memory_back() {
     pipe.push(&vec![0; chain::MOST], at(0));
     assert_eq!(pipe.room(), 0);
     let Next::Send(n) = pipe.next(at(100_000)) else { panic!("all of it is due") };
-    pipe.consume(n);
+    pipe.consume(n - chain::LEAST);
+    assert_eq!(pipe.room(), 0, "what waits for its reader keeps others out");
+    pipe.consume(chain::LEAST);
     assert_eq!((pipe.room(), pipe.bytes.capacity()), (chain::MOST, 0));
     for n in 0..20_000 {
         if pipe.room() == 0 {
@@ -373,6 +375,36 @@ fn a_toxic_strikes_its_stream_and_its_share_of_connections() {
     assert_eq!(struck(Stream::Downstream, 0.0), (0, 0));
     let (up, down) = struck(Stream::Downstream, 0.3);
     assert!(up == 0 && (255..345).contains(&down), "{down}");
+}
+
+#[test]
+fn a_plans_fault_is_a_stage_of_its_streams_and_its_fleets() {
+    use crate::fault::{Distribution, HalfOpen, Latency, LimitData, Loss, SlowClose, Step};
+    let latency = Latency { add: ms(5), jitter: Span::ZERO, distribution: Distribution::Uniform, share: Share::ALL };
+    let both = Direction::Both;
+    let cases = [
+        (Fault::Latency(latency), [true, false]),
+        (Fault::Bandwidth(Bandwidth { rate: rate(1), stream: Direction::Downstream, overall: false }), [false, true]),
+        (Fault::Slicer(slicer::Slicer { size: Size(9), variation: Size(0), delay: Span::ZERO, stream: both }), [true, true]),
+        (Fault::LimitData(LimitData { bytes: Size(9), stream: Direction::Upstream }), [true, false]),
+        (Fault::SlowClose(SlowClose { delay: ms(5), stream: both }), [true, true]),
+        (Fault::Loss(Loss { share: Share::ALL, stream: both }), [true, true]),
+        (Fault::HalfOpen(HalfOpen { stream: Direction::Downstream }), [false, true]),
+        (Fault::Stall(stall::Stall::forever()), [true, true]),
+        (Fault::Close(crate::fault::Close {}), [false, false]),
+    ];
+    for (fault, want) in cases {
+        let scoped = Step { fleets: Some(vec![1]), ..step("x", 0, 1, fault.clone()) };
+        let active = Active::new(7, vec![Arc::new(Rule::new(0, scoped))]);
+        let stages = |fleet: u16, judges_requests| {
+            let course = Course { connection: Request::foreign(fleet, 1, 0), judges_requests };
+            [Stream::Upstream, Stream::Downstream].map(|stream| !course.stages(&active, stream, at(0)).is_empty())
+        };
+        assert_eq!(stages(1, false), want, "{fault:?}");
+        assert_eq!(stages(0, false), [false, false], "{fault:?}: another fleet's connection");
+        let by_request = matches!(fault, Fault::Latency(_));
+        assert_eq!(stages(1, true), if by_request { [false, false] } else { want }, "{fault:?}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::actions::Actions;
 use super::target::whole_seconds;
 use super::{Context, MAX_LENGTH, changes, names, scope, workers};
 use crate::config::{At, Place};
-use crate::fault::{Fault, Step, destination_key};
+use crate::fault::{Distribution, Fault, Step, destination_key};
 use crate::fleet::FleetAction;
 use crate::plan::action::{Action, Deed};
 use crate::plan::raw::RawStep;
@@ -183,7 +183,8 @@ fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {
                 cx.error(place, format!("a delay of {}: {MAX_LENGTH} at most", latency.add), "such as `add: 800ms`");
             } else if latency.add.is_zero() && latency.jitter.is_zero() {
                 cx.warn(place, "a delay of nothing harms nobody", "such as `add: 800ms`");
-            } else if latency.jitter > latency.add {
+            } else if latency.jitter > latency.add && matches!(latency.distribution, Distribution::Uniform | Distribution::Normal)
+            {
                 let place = at(cx, "jitter");
                 let message =
                     format!("a jitter of {} on {}: what would be below zero counts as zero", latency.jitter, latency.add);
