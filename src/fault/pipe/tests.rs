@@ -168,8 +168,8 @@ fn a_bandwidth_lets_so_many_bytes_pass() {
 
 #[test]
 fn a_bandwidth_over_all_connections_is_shared() {
-    let spec = Spec::Overall(rate(100));
-    let (mut one, mut two) = (slots(&[spec.clone()], 0, at(0)), slots(&[spec], 1, at(0)));
+    let specs = [Spec::Overall(rate(100))];
+    let (mut one, mut two) = (slots(&specs, 0, at(0)), slots(&specs, 1, at(0)));
     two[0].rule = one[0].rule.clone();
     let mut pipes = [Pipe::new(std::mem::take(&mut one)), Pipe::new(two)];
     let mut seen = Vec::new();
@@ -232,7 +232,7 @@ fn a_slow_close_is_late_and_its_bytes_are_not() {
 #[test]
 fn a_reset_comes_at_its_moment_whatever_waits() {
     let reset = Spec::ResetPeer(ms(20));
-    check(&[reset.clone()], &[(0, Push(0))], &[(20_000, "Reset")]);
+    check(&[Spec::Noop, reset.clone()], &[(0, Push(0))], &[(20_000, "Reset")]);
     check(&[delay(100), reset.clone()], &[(0, Push(10)), (5_000, Finish)], &[(20_000, "Reset")]);
     check(&[Spec::ResetPeer(Span::ZERO)], &[(0, Push(10))], &[(0, "Reset")]);
     check(&[delay(100)], &[(0, Push(10)), (5_000, Retune(vec![delay(100), reset]))], &[(25_000, "Reset")]);
