@@ -11,6 +11,7 @@
 //! - `rng`: counter-based randomness
 //! - `event`: what a run emits
 //! - `config`: configuration as a tree with places, and how plain types are read from it
+//! - `size`: amounts of bytes, rates of them, and how each is written
 //! - `priority`: what goes first, and how a request says so
 //! - `stats`: what several runs say together
 //!
@@ -74,6 +75,7 @@ pub mod priority;
 pub mod report;
 pub mod rng;
 pub mod service;
+pub mod size;
 pub mod stats;
 pub mod time;
 

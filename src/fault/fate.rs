@@ -1,7 +1,8 @@
 //! The fate of a request: who it is, the dice it rolls, what faults do to it.
 
+use super::Stream;
 use crate::policy::hint::Said;
-use crate::rng::{Key, Purpose};
+use crate::rng::{self, Key, Purpose};
 use crate::time::{Share, Span};
 
 /// Where traffic comes from, as far as a fault's scope can name it.
@@ -76,6 +77,17 @@ impl Dice {
         self.0.stream(Purpose::FaultShare).unit() < share.get()
     }
 
+    /// The stream that a delay is drawn from.
+    pub(super) fn delay(self) -> rng::Stream {
+        self.0.stream(Purpose::FaultJitter)
+    }
+
+    /// The stream of the n-th draw for one direction of a connection.
+    pub(super) fn bytes(self, stream: Stream, n: u64) -> rng::Stream {
+        let operation = n << 1 | u64::from(stream == Stream::Downstream);
+        Key { operation, ..self.0 }.stream(Purpose::Bytes)
+    }
+
     /// `middle` + U(−spread, +spread), never below zero.
     pub fn around(self, middle: Span, spread: Span) -> Span {
         let widest = spread.scale(2.0 * self.0.stream(Purpose::FaultJitter).unit());
@@ -106,6 +118,8 @@ pub enum Effect {
         /// Whether it goes on when the fault ends.
         release: bool,
     },
+    /// Its connection is closed (FIN).
+    Close,
     /// Its connection is reset.
     Reset,
 }
@@ -136,6 +150,11 @@ pub enum Fate {
         /// Whether it goes on after that step's end.
         release: bool,
     },
+    /// Its connection is closed (FIN) after a delay.
+    Close {
+        /// Zero where nothing delays it.
+        delay: Span,
+    },
     /// Its connection is reset after a delay.
     Reset {
         /// Zero where nothing delays it.
@@ -155,6 +174,8 @@ pub struct Judgement {
 /// What a fault does to a live connection as it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strike {
+    /// The connection is closed (FIN).
+    Close,
     /// The connection is reset.
     Reset,
     /// The request in flight is swallowed, and its answer with it.

@@ -7,8 +7,8 @@
 //! a token on it. At one instant faults end before others begin.
 //!
 //! A fault that begins also strikes what is already there, once and in the same order: `refuse` and `reset` (at a
-//! share of 100%) end every live connection, `hang` and `blackhole` swallow the requests in flight and whatever
-//! answer is on its way. `latency`, `status` and `rate_limit` leave requests alone that were let through before.
+//! share of 100%) and `close` end every live connection, `hang` and `blackhole` swallow the requests in flight and whatever
+//! answer is on its way. Faults of bytes (see [`pipe`]) take up live connections as they are. `latency`, `status` and `rate_limit` leave requests alone that were let through before.
 //!
 //! What `hang` or `blackhole` swallowed is never answered. With `release: true` it goes on when the fault ends,
 //! through the faults that it has not met yet: those behind it in the plan, and those that began meanwhile.
@@ -21,9 +21,11 @@
 
 pub mod active;
 pub mod blackhole;
+pub mod close;
 pub mod fate;
 pub mod hang;
 pub mod latency;
+pub mod pipe;
 pub mod rate_limit;
 pub mod refuse;
 pub mod reset;
@@ -36,9 +38,18 @@ use crate::choice;
 
 pub use active::Active;
 pub use blackhole::Blackhole;
+pub use close::Close;
 pub use fate::{Dice, Effect, Fate, Judgement, Origin, Request, Strike, destination_key};
 pub use hang::Hang;
 pub use latency::Latency;
+pub use pipe::bandwidth::Bandwidth;
+pub use pipe::half_open::HalfOpen;
+pub use pipe::latency::Distribution;
+pub use pipe::limit_data::LimitData;
+pub use pipe::loss::Loss;
+pub use pipe::slicer::Slicer;
+pub use pipe::slow_close::SlowClose;
+pub use pipe::stall::Stall;
 pub use rate_limit::RateLimit;
 pub use refuse::Refuse;
 pub use reset::Reset;
@@ -64,6 +75,22 @@ choice! {
         status => Status(Status),
         /// Requests above a rate are answered with 429.
         rate_limit => RateLimit(RateLimit),
+        /// Connections are accepted and closed (FIN) at once, and live ones when it begins.
+        close => Close(Close),
+        /// So many bytes a second pass, on each connection or over all of them.
+        bandwidth => Bandwidth(Bandwidth),
+        /// Data is cut into pieces, with a pause behind each.
+        slicer => Slicer(Slicer),
+        /// A connection is closed once so many bytes have passed on it.
+        limit_data => LimitData(LimitData),
+        /// The end of a stream is passed on later.
+        slow_close => SlowClose(SlowClose),
+        /// Segments are lost, and come again late, with all that follows.
+        loss => Loss(Loss),
+        /// One direction of a connection vanishes, and nobody is told.
+        half_open => HalfOpen(HalfOpen),
+        /// Data stops, and the connection is closed after a while.
+        stall => Stall(Stall),
     }
 }
 
@@ -78,6 +105,14 @@ impl Fault {
             Self::Latency(fault) => fault.effect(dice),
             Self::Status(fault) => fault.effect(dice),
             Self::RateLimit(fault) => fault.effect(token()),
+            Self::Close(fault) => fault.effect(),
+            Self::Bandwidth(_)
+            | Self::Slicer(_)
+            | Self::LimitData(_)
+            | Self::SlowClose(_)
+            | Self::Loss(_)
+            | Self::HalfOpen(_)
+            | Self::Stall(_) => Effect::Pass,
         }
     }
 
@@ -88,7 +123,38 @@ impl Fault {
             Self::Hang(fault) => in_flight.map(|_| fault.onset()),
             Self::Blackhole(fault) => fault.onset(in_flight?),
             Self::Reset(fault) => fault.onset(),
-            Self::Latency(_) | Self::Status(_) | Self::RateLimit(_) => None,
+            Self::Close(fault) => Some(fault.onset()),
+            Self::Latency(_)
+            | Self::Status(_)
+            | Self::RateLimit(_)
+            | Self::Bandwidth(_)
+            | Self::Slicer(_)
+            | Self::LimitData(_)
+            | Self::SlowClose(_)
+            | Self::Loss(_)
+            | Self::HalfOpen(_)
+            | Self::Stall(_) => None,
+        }
+    }
+
+    /// Whether it acts on the bytes of a connection, and so needs one: there are none in a simulation.
+    pub fn of_bytes(&self) -> bool {
+        match self {
+            Self::Bandwidth(_)
+            | Self::Slicer(_)
+            | Self::LimitData(_)
+            | Self::SlowClose(_)
+            | Self::Loss(_)
+            | Self::HalfOpen(_)
+            | Self::Stall(_) => true,
+            Self::Refuse(_)
+            | Self::Hang(_)
+            | Self::Blackhole(_)
+            | Self::Reset(_)
+            | Self::Latency(_)
+            | Self::Status(_)
+            | Self::RateLimit(_)
+            | Self::Close(_) => false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A rule: one step of a timeline with what it remembers while it acts.
 
-use super::{Dice, Effect, Fault, Step, Toxic};
+use super::{Dice, Effect, Fault, Request, Step, Toxic};
 use crate::config::Place;
 use crate::pace::Pacer;
 use crate::time::Timestamp;
@@ -15,7 +15,7 @@ pub struct Rule {
     pub step: Step,
     /// A fault of bytes by Toxiproxy's terms, in the place of the step's own.
     pub toxic: Option<Toxic>,
-    /// Only rate limits have one.
+    /// Only rate limits have one, and a bandwidth that all connections share: of bytes.
     bucket: Option<Pacer>,
     touched: AtomicU64,
 }
@@ -25,6 +25,7 @@ impl Rule {
     pub fn new(number: usize, step: Step) -> Self {
         let bucket = match &step.fault {
             Some(Fault::RateLimit(limit)) => Some(limit.bucket()),
+            Some(Fault::Bandwidth(bandwidth)) => bandwidth.bucket(),
             _ => None,
         };
         Self { number, step, toxic: None, bucket, touched: AtomicU64::new(0) }
@@ -46,6 +47,22 @@ impl Rule {
     /// How many requests and connections it has touched.
     pub fn touched(&self) -> u64 {
         self.touched.load(Ordering::Relaxed)
+    }
+
+    /// Whether it may act on the bytes of a connection.
+    pub(super) fn of_bytes(&self) -> bool {
+        self.toxic.is_some()
+            || self.step.fault.as_ref().is_some_and(|fault| fault.of_bytes() || matches!(fault, Fault::Latency(_)))
+    }
+
+    /// Whether it is meant for a connection.
+    pub(super) fn meets(&self, connection: &Request) -> bool {
+        self.step.strikes(connection.origin) && self.step.is_meant_for(Some(connection))
+    }
+
+    /// The bytes that it lets through over all connections.
+    pub(super) fn bucket(&self) -> Option<&Pacer> {
+        self.bucket.as_ref()
     }
 
     /// What it does to a request that rolls these dice.

@@ -200,6 +200,7 @@ pub(crate) mod tests {
         let (none, all) = (Share::default(), Share::ALL);
         match word {
             "refuse" => Fault::Refuse(Refuse {}),
+            "close" => Fault::Close(Close {}),
             "hang" => Fault::Hang(Hang { release: false }),
             "hang-release" => Fault::Hang(Hang { release: true }),
             "blackhole" => Fault::Blackhole(Blackhole { share: all, release: false }),
@@ -207,7 +208,12 @@ pub(crate) mod tests {
             "blackhole-half" => Fault::Blackhole(Blackhole { share: Share::new(0.5).unwrap(), release: false }),
             "reset" => Fault::Reset(Reset { share: all }),
             "reset-half" => Fault::Reset(Reset { share: Share::new(0.5).unwrap() }),
-            "latency" => Fault::Latency(Latency { add: Span::from_millis(number), jitter: Span::ZERO, share: all }),
+            "latency" => Fault::Latency(Latency {
+                add: Span::from_millis(number),
+                jitter: Span::ZERO,
+                distribution: Distribution::Uniform,
+                share: all,
+            }),
             "status" => {
                 Fault::Status(Status { code: number as u16, retry_after: None, hint: None, body: String::new(), share: all })
             }

@@ -156,6 +156,14 @@ mod tests {
             "timeline:\n  - { at: {}, for: {}, name: out, fault: { status: { code: 503, retry_after: {} } } }\n",
             "2m|6s 1m|3s 40s|2s",
         ),
+        (
+            "  - { at: {}, for: {}, name: late, fault: { latency: { add: {}, jitter: {}, distribution: normal } } }\n",
+            "160s|8s 4s|200ms 2s|100ms 1s|50ms",
+        ),
+        ("  - { at: {}, for: {}, name: thin, fault: { bandwidth: { rate: {} } } }\n", "165s|8250ms 4s|200ms 50KB/s|1MB/s"),
+        ("  - { at: {}, for: {}, name: cut, fault: { slicer: { size: 1KB, delay: {} } } }\n", "170s|8500ms 4s|200ms 200ms|10ms"),
+        ("  - { at: {}, for: {}, name: stuck, fault: { stall: { timeout: {} } } }\n", "175s|8750ms 4s|200ms 2s|100ms"),
+        ("  - { at: {}, for: {}, name: slow, fault: { slow_close: { delay: {} } } }\n", "176s|8800ms 3s|150ms 2s|100ms"),
         ("  - { at: {}, action: { restart: { fleet: a, policy: q, stagger: {} } } }\n", "3m|9s 30s|1500ms"),
         (
             "  - { at: {}, for: {}, name: weak, service: { capacity: 20%, over: {}, drain: {} } }\n",

@@ -372,7 +372,8 @@ impl<Q: Queue<Step> + Default> World<Q> {
     fn meet(&mut self, id: FlightId, fate: Fate, now: Timestamp) {
         let (onward, delay) = match fate {
             Fate::Forward { delay } => (Onward::Forward, delay),
-            Fate::Reset { delay } => (Onward::Reset, delay),
+            // To a client, either is the end of its connection before the answer.
+            Fate::Close { delay } | Fate::Reset { delay } => (Onward::Reset, delay),
             Fate::Answer { delay, status, hint, body } => {
                 let hint = hint.map(|said| said.told(now + delay));
                 let contains = self.success.body_contains.as_deref().is_none_or(|text| body.contains(text));

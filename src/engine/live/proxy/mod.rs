@@ -22,6 +22,7 @@ mod hub;
 mod io;
 mod link;
 mod listen;
+mod relay;
 #[cfg(test)]
 mod tests;
 mod upstream;
