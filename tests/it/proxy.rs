@@ -263,6 +263,35 @@ fn a_list_brings_its_toxics_and_they_are_counted_by_name() {
     }
 }
 
+#[test]
+fn a_toxic_strikes_what_is_connected_already_and_is_counted() {
+    let (_one, one) = named("one");
+    let plane = Plane::start(&[]);
+    let addr = plane.proxy("p", one);
+    let (mut busy, idle) = (connect(addr), connect(addr));
+    assert_eq!(get(&mut busy, 3).expect("an answer"), "one");
+    plane.does("POST", "/proxies/p/toxics", r#"{"type":"latency","attributes":{"latency":200}}"#);
+    let start = Instant::now();
+    assert_eq!(get(&mut busy, 3).expect("an answer"), "one");
+    assert!(start.elapsed() >= Duration::from_millis(200), "{:?}", start.elapsed());
+    plane.does("POST", "/proxies/p/toxics/latency_downstream", r#"{"attributes":{"latency":1}}"#);
+    let start = Instant::now();
+    assert_eq!(get(&mut busy, 3).expect("an answer"), "one");
+    assert!(start.elapsed() < Duration::from_millis(200), "{:?}", start.elapsed());
+    let touched = |plane: &Plane, toxic: &str| -> u64 {
+        let metrics = plane.does("GET", "/metrics", "");
+        let line = metrics.lines().find(|line| line.contains(&format!("toxic=\"{toxic}\""))).expect("its count");
+        line.rsplit(' ').next().and_then(|count| count.parse().ok()).expect("a number")
+    };
+    assert!(touched(&plane, "latency_downstream") >= 1, "a change keeps the count");
+    plane.does("POST", "/proxies/p/toxics", r#"{"type":"reset_peer","name":"cut"}"#);
+    for mut client in [busy, idle] {
+        let end = client.read(&mut [0; 16]).expect_err("a reset").kind();
+        assert_eq!(end, std::io::ErrorKind::ConnectionReset);
+    }
+    assert_eq!(touched(&plane, "cut"), 2);
+}
+
 /// A service that reads requests and answers none, until it is told to.
 fn mute() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -319,9 +348,11 @@ fn calls_are_answered_whatever_the_connections_do() {
     let _machine = alone();
     stormwake::engine::live::target::raise_file_limit();
     let (_upstream, mute) = mute();
-    let (_one, one) = named("one");
+    // Sends more than anybody reads.
+    let flood = Server::start(|mut stream| while stream.write_all(&[b'x'; 1 << 16]).is_ok() {});
+    let flood = flood.url().trim_start_matches("http://").trim_end_matches('/').parse().expect("an address");
     let plane = Plane::start(&[]);
-    let (hung, fine) = (plane.proxy("hung", mute), plane.proxy("fine", one));
+    let (hung, fine) = (plane.proxy("hung", mute), plane.proxy("fine", flood));
     let request = b"POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 1000000\r\n\r\n";
     let hang = |addr| {
         let mut client = connect(addr);
@@ -345,6 +376,9 @@ fn calls_are_answered_whatever_the_connections_do() {
         ("DELETE", "/proxies/hung/toxics/latency_downstream", ""),
         ("POST", "/proxies/hung", r#"{"enabled":false}"#),
         ("POST", "/proxies/hung", r#"{"enabled":true}"#),
+        ("POST", "/proxies/fine/toxics", r#"{"type":"bandwidth","attributes":{"rate":1}}"#),
+        ("DELETE", "/proxies/fine/toxics/bandwidth_downstream", ""),
+        ("GET", "/metrics", ""),
         ("POST", "/proxies/fine", r#"{"listen":"127.0.0.1:0"}"#),
         ("POST", "/proxies/fine", r#"{"upstream":"localhost:9"}"#),
         ("POST", "/proxies", r#"{"name":"more","upstream":"127.0.0.1:9"}"#),
