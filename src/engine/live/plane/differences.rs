@@ -61,7 +61,7 @@ pub const DIFFERENCES: &[Difference] = &[
     },
     Difference {
         id: "no-freezing",
-        what: "every call is answered within 50 ms, whatever the connections do",
+        what: "every call is answered within 50 ms, whatever the connections do; only one that makes hundreds of proxies takes longer, by how many they are",
         why: "there a disable waits for an upstream that hangs, and the removal of a toxic for a client that has stopped reading",
     },
 ];
