@@ -174,6 +174,10 @@ fn aborted(record: &RunRecord) -> Vec<String> {
 
 /// What may still be in force.
 fn unconfirmed(record: &RunRecord) -> String {
+    if !record.left.is_empty() {
+        let left = record.left.iter().map(|left| format!("{}; by hand: {}", left.what, left.by_hand.join("; ")));
+        return left.collect::<Vec<_>>().join("; ");
+    }
     let undone = |action: &&ActionRecord| action.undone == Some(false);
     let names: Vec<String> =
         record.actions.iter().filter(undone).map(|action| format!("`{}` ({})", action.name, action.kind)).collect();
@@ -192,7 +196,7 @@ fn doubts(record: &RunRecord, judgement: &Judgement, measured: &Measured, distru
         || judgement.gates.iter().any(|gate| relative(gate) || gate.during == During::Baseline);
     doubts.extend(measured.trouble.clone().filter(|_| needs_baseline));
     let took_place = record.faults.iter().filter(|f| f.from < record.ended);
-    doubts.extend(took_place.filter(|f| f.touched == 0).map(|f| untouched(&f.name)));
+    doubts.extend(took_place.filter(|f| f.touched == 0 && f.failed.is_none()).map(|f| untouched(&f.name)));
     if record.stopped.is_none() && record.ended + record.window < Timestamp::ZERO + record.length {
         doubts.push(format!("the run ended early, at {} of {}", shown(record.ended), record.length));
     }
