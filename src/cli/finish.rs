@@ -198,9 +198,9 @@ fn show(common: &Common, result: &RunResult, folder: &ReportFolder) -> Result<()
 }
 
 /// Says what is left outside, and how it is removed: each command on a line, to be copied.
-fn say_left(left: &Left) {
+pub fn say_left(left: &Left) {
     let mut err = std::io::stderr().lock();
-    let _ = writeln!(err, "error: {}; remove them by hand:", left.what);
+    let _ = writeln!(err, "error: {}; to remove them by hand:", left.what);
     left.by_hand.iter().for_each(|command| drop(writeln!(err, "  {command}")));
 }
 

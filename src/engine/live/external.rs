@@ -201,7 +201,11 @@ impl External {
                 ending.told.push(one);
             }
             drop(_beats);
-            watchdog.dismiss().await;
+            if ending.left.is_empty() {
+                watchdog.dismiss().await;
+            } else {
+                watchdog.leave();
+            }
             ending
         })
     }

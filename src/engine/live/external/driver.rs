@@ -7,6 +7,7 @@
 //! a bounded number of times, once a second, until the timeline changes again. The end of the run tries once more, for three seconds.
 
 use super::client::{ApiError, Endpoint};
+use super::guard::PERSISTENCE;
 use super::watchdog::Watchdog;
 use crate::engine::live::clock::Clock;
 use crate::engine::live::signal::{Owing, Signals};
@@ -245,7 +246,10 @@ impl Driver {
             self.tell(Told::Failed(*step, format!("the Toxiproxy did not end it: {why}")));
         }
         Left {
-            what: format!("the faults of this run may still be in the proxy `{proxy}` of the Toxiproxy at {authority}: {why}"),
+            what: format!(
+                "the faults of this run may still be in the proxy `{proxy}` of the Toxiproxy at {authority}: {why}; the watchdog goes on trying \
+                 for {PERSISTENCE}"
+            ),
             by_hand: self.hand.by_hand().iter().map(|call| self.parts.endpoint.by_hand(call)).collect(),
         }
     }

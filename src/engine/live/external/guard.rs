@@ -4,19 +4,21 @@
 //! it may go, or is closed. Then it tries for half a minute, and says how to remove by hand what it could not. Nothing survives that
 //! kills both, as the end of a container or a machine does.
 
+use super::client::ApiError;
 use super::watchdog::{Charge, WATCHING};
-use crate::fault::external::{Hand, Wish};
+use crate::fault::external::{Call, Hand, Held, Wish};
 use crate::time::Span;
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 
 /// A run that says nothing for so long is taken for dead.
 const LEASE: Span = Span::from_secs(5);
 /// How long it tries to remove what a run has left.
-const PERSISTENCE: Span = Span::from_secs(30);
+pub const PERSISTENCE: Span = Span::from_secs(30);
 /// The pause between two tries.
 const AGAIN: Span = Span::from_millis(200);
 /// The longest line that it reads, in bytes.
@@ -105,43 +107,51 @@ impl Guard {
         }
     }
 
-    /// Removes everything of all charges; whether nothing is left.
+    /// Removes everything of all charges, side by side; whether nothing is left.
     fn clear(&mut self, why: &str) -> bool {
-        let charges = self.charges.clone();
-        let cleared = charges.iter().enumerate().map(|(number, charge)| self.clear_one(number, charge, why));
-        cleared.fold(true, |all, one| all && one)
-    }
-
-    fn clear_one(&self, number: usize, charge: &Charge, why: &str) -> bool {
-        let Charge { endpoint, run } = charge;
-        let mut hand = Hand::new(run).having_taken_down(self.down.contains(&number));
-        let mut calls = 0;
-        let mut left = Vec::new();
-        let tries = async {
-            loop {
-                let found = |hand: &Hand, held: &crate::fault::external::Held| left = hand.calls(held, &Wish::default());
-                let counted = |_: &crate::fault::external::Call| {
-                    calls += 1;
-                    Ok(())
-                };
-                match endpoint.reach(&mut hand, &Wish::default(), counted, found).await {
-                    Ok(_) | Err(super::ApiError::NoProxy { .. }) => return,
-                    Err(_) => tokio::time::sleep(AGAIN.to_std()).await,
-                }
+        let cleared = self.runtime.block_on(async {
+            let mut clearing = JoinSet::new();
+            for (number, charge) in self.charges.iter().enumerate() {
+                clearing.spawn(clear(charge.clone(), self.down.contains(&number), why.to_string()));
             }
-        };
-        let cleared = self.runtime.block_on(async { tokio::time::timeout(PERSISTENCE.to_std(), tries).await });
-        let at = format!("the proxy `{}` of the Toxiproxy at {}", endpoint.proxy, endpoint.authority);
-        match cleared {
-            Ok(()) if calls > 0 => say(&format!("{why}: its faults were removed from {at}")),
-            Ok(()) => {}
-            Err(_) => {
-                say(&format!("{why}: its faults could not be removed from {at}; by hand:"));
-                left.iter().for_each(|call| say(&format!("  {}", endpoint.by_hand(call))));
-            }
+            clearing.join_all().await
+        });
+        let all = cleared.iter().all(|cleared| *cleared);
+        if all {
+            self.down.clear();
         }
-        cleared.is_ok()
+        all
     }
+}
+
+/// Removes everything of a charge, and says what came of it where there was anything; whether nothing is left.
+async fn clear(Charge { endpoint, run }: Charge, down: bool, why: String) -> bool {
+    let mut hand = Hand::new(&run).having_taken_down(down);
+    let (mut calls, mut left, mut problem) = (0, Vec::new(), None);
+    let tries = async {
+        loop {
+            let found = |hand: &Hand, held: &Held| left = hand.calls(held, &Wish::default());
+            let counted = |_: &Call| {
+                calls += 1;
+                Ok(())
+            };
+            match endpoint.reach(&mut hand, &Wish::default(), counted, found).await {
+                Ok(_) | Err(ApiError::NoProxy { .. }) => return,
+                Err(error) => problem = Some(error),
+            }
+            tokio::time::sleep(AGAIN.to_std()).await;
+        }
+    };
+    let cleared = tokio::time::timeout(PERSISTENCE.to_std(), tries).await.is_ok();
+    let at = format!("the proxy `{}` of the Toxiproxy at {}", endpoint.proxy, endpoint.authority);
+    if cleared && calls > 0 {
+        say(&format!("{why}: its faults were removed from {at}"));
+    } else if !cleared {
+        let problem = problem.map(|problem| format!(": {problem}")).unwrap_or_default();
+        say(&format!("{why}: its faults could not be removed from {at}{problem}"));
+        left.iter().for_each(|call| say(&format!("by hand: {}", endpoint.by_hand(call))));
+    }
+    cleared
 }
 
 fn say(text: &str) {

@@ -1,7 +1,7 @@
 //! The watchdog's leash: a process of its own that removes a run's faults when the run is killed, and the pipe by which it knows.
 //!
 //! What is said through the pipe: first a line of JSON with what to watch ([`Charge`]s), then words, a line each: `beat` once a second, `down N`
-//! before the N-th proxy is disabled, `up N` once it was seen to be enabled again, `done` when the run has confirmed that nothing is left.
+//! before the N-th proxy is disabled, `up N` once it was seen to be enabled again, `done` when the run has confirmed that nothing is left. Where the pipe ends without that, it removes what there is.
 //! The other end is [`guard`](super::guard).
 
 use super::client::Endpoint;
@@ -87,10 +87,15 @@ impl Watchdog {
         self.say(&format!("{} {number}", if down { "down" } else { "up" }))
     }
 
-    /// Tells it that nothing is left to remove, or that nothing more can be done, and waits until it has gone.
+    /// Leaves to it what could not be removed: it goes on trying for a while, whatever becomes of the run.
+    pub fn leave(&self) {
+        self.pipe.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Tells it that nothing is left to remove, and waits until it has gone.
     pub async fn dismiss(&self) {
         let _ = self.say("done");
-        self.pipe.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.leave();
         let gone = async {
             while matches!(self.child.lock().unwrap_or_else(PoisonError::into_inner).try_wait(), Ok(None)) {
                 tokio::time::sleep(Span::from_millis(5).to_std()).await;

@@ -12,7 +12,7 @@ use crate::engine::live::proxy::{Entrance, Protocol, Proxy, ProxySetup, Upstream
 use crate::engine::live::shard::{Message, Shard, ShardSetup};
 use crate::engine::live::signal::Signals;
 use crate::engine::live::stop::{self, Checks};
-use crate::engine::live::target::TargetProcess;
+use crate::engine::live::target::{TargetError, TargetProcess};
 use crate::engine::live::tls;
 use crate::engine::live::transport::Requests;
 use crate::engine::shared::{WINDOW, origins, shared_state};
@@ -54,15 +54,8 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     let (external, notices) = unless_interrupted(&mut signals, taking).await??;
     warnings.extend(notices.warnings);
     let requests = Arc::new(Requests::new(&plan, &aim.authority, &aim.path)?);
-    let (target, upstream) = match aim.upstream {
-        Some(upstream) => (None, upstream),
-        None => {
-            let spawning = TargetProcess::spawn(&setup.program, &setup.effective_yaml);
-            let target = unless_interrupted(&mut signals, spawning).await??;
-            let addr = target.addr();
-            (Some(target), Upstream::at(addr))
-        }
-    };
+    let starting = start_target(aim.upstream, &setup.program, &setup.effective_yaml);
+    let (target, upstream) = unless_interrupted(&mut signals, starting).await??;
     let timeline = Timeline::new(witnessed(&plan.timeline, &plan.external), plan.seed);
     let origins = origins(&plan);
     let (nothing, entrances) = (timeline.nothing(), origins.into_iter().map(Entrance::from).collect());
@@ -103,6 +96,20 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         notes,
         hearing: Hearing::start(setup.observer)?,
     })
+}
+
+/// Starts the built-in target, where there is no other to go to.
+async fn start_target(
+    upstream: Option<Upstream>,
+    program: &Path,
+    plan_yaml: &str,
+) -> Result<(Option<TargetProcess>, Upstream), TargetError> {
+    if let Some(upstream) = upstream {
+        return Ok((None, upstream));
+    }
+    let target = TargetProcess::spawn(program, plan_yaml).await?;
+    let addr = target.addr();
+    Ok((Some(target), Upstream::at(addr)))
 }
 
 /// Waits for something, unless a signal comes or has come: then nothing is to begin.
