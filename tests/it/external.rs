@@ -180,6 +180,8 @@ fn a_server_that_is_gone_at_the_end_is_said_to_hold_the_faults_still() {
         assert!(said.err.contains(&line), "{line}{said:#?}");
     }
     assert!(said.out.contains("CLEANUP NOT CONFIRMED"), "{said:#?}");
+    let outage = &result_of(&folder)["faults"][0];
+    assert!(outage["to_ms"].as_u64() > outage["from_ms"].as_u64() && outage["failed"].is_string(), "{outage}");
 }
 
 /// While the removal is tried a second signal waits for it, and says so; a third leaves it, and the watchdog does it then.
@@ -269,10 +271,13 @@ fn a_run_that_stands_still_loses_its_faults() {
     assert!(outage["failed"].as_str().is_some_and(|why| why.contains("it was not there to its end")), "{outage}");
 }
 
+/// A case by name: what is wrong with the server, which proxy is asked for, and what is said.
+type Refused = (&'static str, &'static dyn Fn(&Fake), &'static str, &'static [&'static str]);
+
 #[test]
 fn a_proxy_that_is_not_as_it_should_be_is_not_taken() {
     let _machine = shared();
-    let cases: [(&str, &dyn Fn(&Fake), &str, &[&str]); 5] = [
+    let cases: [Refused; 5] = [
         ("unknown", &|_| {}, "orders", &["has no proxy `orders`", "/proxies` lists"]),
         ("disabled", &|fake| fake.state().enabled = false, "payments", &["is disabled", r#"curl -X POST -d '{"enabled":true}'"#]),
         (

@@ -88,6 +88,11 @@ impl Faults {
         Some(RunEvent::FaultEnded { fault: timeline.step(index).name.clone(), touched: touched(index) })
     }
 
+    /// For the record: what nobody has seen to end lasted until now at least.
+    pub fn cut(&mut self, now: Timestamp) {
+        self.marks.iter_mut().filter(|mark| mark.from.is_some()).for_each(|mark| mark.to = mark.to.or(Some(now)));
+    }
+
     /// For the record: those that began, or should have and did not. Of the latter nothing that came is evidence.
     pub fn records(&self, plan: &Plan, touched: impl Fn(usize) -> u64) -> Vec<FaultRecord> {
         let begun = self.marks.iter().zip(&plan.timeline).enumerate().filter_map(|(index, (mark, step))| {
@@ -137,6 +142,7 @@ mod tests {
         assert!(faults.end(&timeline, 2, at(3), &touched).is_none(), "what never began does not end");
         assert!(faults.end_all(&timeline, at(4), touched).is_empty());
         assert!(faults.end(&timeline, 1, at(5), &touched).is_some());
+        faults.cut(at(6));
         let records = faults.records(&plan, touched);
         let told: Vec<_> = records.iter().map(|fault| (fault.from, fault.to, fault.touched, fault.failed.as_deref())).collect();
         assert_eq!(told, [(at(1), at(3), 7, None), (at(2), at(5), 7, None), (at(1), at(1), 0, Some("no"))]);

@@ -3,13 +3,13 @@
 use super::Context;
 use super::target::check_allowed;
 use crate::config::{At, Place};
-use crate::fault::external::demand;
+use crate::fault::external::{Demand, demand};
 use crate::fault::{Fault, Step};
 use crate::plan::external::{External, ExternalProxy};
 use crate::plan::raw::RawStep;
 use crate::plan::url::Scheme;
 use crate::plan::{RawPlan, TargetConfig};
-use crate::time::{Share, Span};
+use crate::time::Span;
 
 /// The longest name of a proxy.
 const MAX_NAME: usize = 200;
@@ -65,15 +65,18 @@ fn name(At { value, place }: &At<String>, cx: &mut Context) {
 
 /// Refuses what a Toxiproxy cannot do, and warns of what it does otherwise.
 fn able(step: &Step, fault: &Fault, place: Place, raw: Option<&RawStep>, cx: &mut Context) {
-    if let Err(unable) = demand(fault) {
-        let message = format!("the Toxiproxy of `proxy` cannot do `{}`: {}", fault.key(), unable.why);
-        return cx.error(place, message, unable.remedy);
-    }
+    let demand = match demand(fault) {
+        Ok(demand) => demand,
+        Err(unable) => {
+            let message = format!("the Toxiproxy of `proxy` cannot do `{}`: {}", fault.key(), unable.why);
+            return cx.error(place, message, unable.remedy);
+        }
+    };
     for (key, place) in scopes(raw) {
         let message = format!("`{key}` limits `{}` to some of the traffic, and a Toxiproxy cannot tell whose it is", step.name);
         cx.error(place, message, format!("leave `{key}` out; or leave `proxy` out, and our own proxy does it"));
     }
-    if share_of(fault).is_some_and(|share| share < Share::ALL) {
+    if matches!(&demand, Demand::Toxics(toxics) if toxics.iter().any(|toxic| toxic.toxicity < 1.0)) {
         let message = format!("a Toxiproxy draws the share of `{}` once for each connection, not for each request", step.name);
         cx.warn(place, message, "expect it to strike all requests of some connections, and none of others");
     }
@@ -90,13 +93,4 @@ fn scopes(raw: Option<&RawStep>) -> Vec<(&'static str, Place)> {
     let Some(raw) = raw else { return Vec::new() };
     let keys = [("fleets", &raw.fleets), ("regions", &raw.regions), ("destinations", &raw.destinations)];
     keys.into_iter().filter_map(|(key, given)| given.as_ref().map(|given| (key, given.place))).collect()
-}
-
-fn share_of(fault: &Fault) -> Option<Share> {
-    match fault {
-        Fault::Blackhole(hole) => Some(hole.share),
-        Fault::Reset(reset) => Some(reset.share),
-        Fault::Latency(latency) => Some(latency.share),
-        _ => None,
-    }
 }

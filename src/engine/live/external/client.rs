@@ -114,6 +114,11 @@ impl Endpoint {
         format!("curl -X {method}{body} {}", quoted(&format!("http://{}{path}", self.authority)))
     }
 
+    /// The command that shows the proxy.
+    pub fn by_hand_shown(&self) -> String {
+        format!("curl {}", quoted(&format!("http://{}{}", self.authority, self.path(""))))
+    }
+
     /// Gets the proxy to be what is wished for, and sees that it is. `before` is asked before each call. What the server has then, and
     /// had before.
     ///

@@ -217,34 +217,37 @@ impl Driver {
                 tokio::time::sleep(AGAIN.to_std()).await;
             }
         };
-        let left = tokio::time::timeout(CLEAR.to_std(), tries).await;
+        let cleared = tokio::time::timeout(CLEAR.to_std(), tries).await;
+        Signals::owe_remote(self.parts.number, None);
         let proxy = &self.parts.endpoint.proxy;
-        match left {
+        match cleared {
             Ok(None) => None,
             Ok(Some(error)) => {
-                self.tell(Told::Warned(format!(
-                    "`{proxy}` is gone from the Toxiproxy, and whatever the run put there with it: {error}"
-                )));
+                let text = format!("`{proxy}` is gone from the Toxiproxy, and whatever the run put there with it: {error}");
+                self.lost(&text);
+                self.tell(Told::Warned(text));
                 None
             }
             Err(_) => {
                 let why = last.map_or_else(|| format!("no answer within {CLEAR}"), |error| error.to_string());
                 if clean {
-                    self.tell(Told::Warned(format!(
-                        "the Toxiproxy could not be asked a last time about `{proxy}`, which was clean: {why}"
-                    )));
+                    let text = format!("the Toxiproxy could not be asked a last time about `{proxy}`, which was clean: {why}");
+                    self.tell(Told::Warned(text));
                     return None;
                 }
+                self.lost(&format!("the Toxiproxy did not end it: {why}"));
                 Some(self.left(&why))
             }
         }
     }
 
+    /// Says of the steps that should have ended that they did not as they should.
+    fn lost(&self, why: &str) {
+        self.lingering.iter().for_each(|step| self.tell(Told::Failed(*step, why.to_string())));
+    }
+
     fn left(&self, why: &str) -> Left {
         let Endpoint { proxy, authority, .. } = &self.parts.endpoint;
-        for step in &self.lingering {
-            self.tell(Told::Failed(*step, format!("the Toxiproxy did not end it: {why}")));
-        }
         Left {
             what: format!(
                 "the faults of this run may still be in the proxy `{proxy}` of the Toxiproxy at {authority}: {why}; the watchdog goes on trying \

@@ -6,7 +6,7 @@
 
 use super::client::ApiError;
 use super::watchdog::{Charge, WATCHING};
-use crate::fault::external::{Call, Hand, Held, Wish};
+use crate::fault::external::{Call, Hand, Held, MARK, Wish};
 use crate::time::Span;
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
@@ -149,6 +149,9 @@ async fn clear(Charge { endpoint, run }: Charge, down: bool, why: String) -> boo
     } else if !cleared {
         let problem = problem.map(|problem| format!(": {problem}")).unwrap_or_default();
         say(&format!("{why}: its faults could not be removed from {at}{problem}"));
+        if left.is_empty() {
+            say(&format!("by hand: {}, then remove what begins with {MARK}{run}-, and enable it", endpoint.by_hand_shown()));
+        }
         left.iter().for_each(|call| say(&format!("by hand: {}", endpoint.by_hand(call))));
     }
     cleared

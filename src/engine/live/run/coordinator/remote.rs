@@ -1,6 +1,7 @@
 //! The faults that a Toxiproxy carries out: what is told of them, and their end.
 
 use super::Coordinator;
+use crate::engine::live::clock::Clock;
 use crate::engine::live::external::{Ending, External, Told};
 use crate::metrics::{Left, RunEvent, StopReason};
 use tokio::task::JoinHandle;
@@ -44,6 +45,7 @@ impl Coordinator {
         for one in told {
             let _ = self.carried_out(one);
         }
+        self.faults.cut(self.parts.clock.now());
         for Left { what, .. } in &left {
             self.tell(&RunEvent::Warning { text: what.clone() });
         }
