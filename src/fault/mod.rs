@@ -22,6 +22,7 @@
 pub mod active;
 pub mod blackhole;
 pub mod close;
+pub mod external;
 pub mod fate;
 pub mod hang;
 pub mod latency;

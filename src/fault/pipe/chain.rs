@@ -230,7 +230,7 @@ impl Pipe {
     /// What is not ready is as it came.
     fn take_back(&mut self) {
         for upto in 0..self.slots.len() {
-            self.slots[upto].ended = false;
+            (self.slots[upto].ended, self.slots[upto].last) = (false, Timestamp::ZERO);
             if let Some(piece) = self.slots[upto].hand.take() {
                 self.come_again(piece, upto);
             }
@@ -269,13 +269,11 @@ impl Pipe {
             let item = self.slots[place].hand.take().map(Item::Bytes).or_else(|| self.pull(place, now));
             let slot = &mut self.slots[place];
             match item {
-                None => {
-                    let at = slot.stage.closes_at().filter(|at| *at <= now)?;
-                    slot.ended = true;
-                    slot.touch();
-                    return Some(Item::End(at, End::Close));
-                }
+                None => return slot.close_by(now).map(|at| Item::End(at, End::Close)),
                 Some(Item::End(at, end)) => {
+                    if let Some(at) = slot.close_by(at) {
+                        return Some(Item::End(at, End::Close));
+                    }
                     if let Some(at) = slot.end(at) {
                         return Some(Item::End(at, end));
                     }

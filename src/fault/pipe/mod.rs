@@ -249,6 +249,8 @@ pub struct Slot {
     draws: Draws,
     /// What it has been given and not yet let go.
     hand: Option<Piece>,
+    /// When the last of that went on.
+    last: Timestamp,
     /// Whether its own end has gone on.
     ended: bool,
     touched: bool,
@@ -257,7 +259,16 @@ pub struct Slot {
 impl Slot {
     fn new(rule: Arc<Rule>, spec: Spec, dice: Dice, stream: Stream, now: Timestamp) -> Self {
         let stage = Stage::new(&spec, now);
-        Self { rule, spec, stage, draws: Draws { dice, stream, drawn: 0 }, hand: None, ended: false, touched: false }
+        Self {
+            rule,
+            spec,
+            stage,
+            draws: Draws { dice, stream, drawn: 0 },
+            hand: None,
+            last: Timestamp::ZERO,
+            ended: false,
+            touched: false,
+        }
     }
 
     /// Whether the other one does the same by the same rule.
@@ -270,6 +281,9 @@ impl Slot {
         if taken != Taken::Pass(piece.len, piece.at) {
             self.touch();
         }
+        if let Taken::Pass(_, at) = taken {
+            self.last = at;
+        }
         taken
     }
 
@@ -278,7 +292,16 @@ impl Slot {
         if end != Some(at) {
             self.touch();
         }
-        end
+        // An end overtakes nothing.
+        end.map(|end| end.max(self.last))
+    }
+
+    /// When it has closed the connection by itself, if it has by a moment.
+    fn close_by(&mut self, moment: Timestamp) -> Option<Timestamp> {
+        let at = self.stage.closes_at().filter(|at| *at <= moment)?;
+        self.ended = true;
+        self.touch();
+        Some(at)
     }
 
     /// Counts the connection, once for each direction.

@@ -299,6 +299,59 @@ fn a_change_reschedules_what_waits_from_when_it_came() {
     check(&[Spec::SlowClose(ms(50))], &[(0, Finish), (9_000, Retune(vec![]))], &[(9_000, "Fin")]);
 }
 
+/// Stages that lose nothing, and what is pushed while they change, by a seed; these stages come first and stay.
+fn changing(seed: u64, first: &[Spec]) -> Vec<(u64, Do)> {
+    let mut draws = rng::Key { seed, ..rng::Key::default() }.stream(rng::Purpose::Bytes);
+    let mut below = |n: u64| draws.bits() % n;
+    let mut now = 0;
+    let mut steps = vec![(0, Retune(first.to_vec()))];
+    for _ in 0..30 {
+        now += below(5_000);
+        if below(3) > 0 {
+            steps.push((now, Push(1 + below(3_000) as usize)));
+            continue;
+        }
+        let mut specs = first.to_vec();
+        for _ in 0..below(4) {
+            specs.push(match below(6) {
+                0 => delay(below(20)),
+                1 => Spec::Bandwidth(rate(50 + below(1_000))),
+                2 => cut(1 + below(900), 0, below(3)),
+                3 => Spec::Loss(Share::new(0.2).unwrap()),
+                4 => Spec::SlowClose(ms(below(9))),
+                _ => Spec::Noop,
+            });
+        }
+        steps.push((now, Retune(specs)));
+    }
+    steps.extend([(now, Finish), (now + 1, Retune(first.to_vec()))]);
+    steps
+}
+
+fn sum<'a>(texts: impl Iterator<Item = &'a String>) -> usize {
+    texts.filter_map(|text| text.parse::<usize>().ok()).sum()
+}
+
+#[test]
+fn whatever_changes_no_byte_is_lost_or_sent_twice_and_a_limit_counts_each_once() {
+    let mut limited = 0;
+    for seed in 0..400 {
+        let steps = changing(seed, &[]);
+        let came: usize = steps.iter().map(|(_, what)| if let Push(n) = what { *n } else { 0 }).sum();
+        let seen = Bench::new(&[]).run(&steps);
+        let went = sum(seen.iter().map(|(_, text)| text));
+        assert_eq!((went, seen.last().unwrap().1.as_str()), (came, "Fin"), "seed {seed}");
+        for first in [vec![Spec::LimitData(Size(20_000))], vec![cut(700, 0, 1), Spec::LimitData(Size(20_000))]] {
+            let seen = Bench::new(&[]).run(&changing(seed, &first));
+            let end = if came >= 20_000 { "Close" } else { "Fin" };
+            let went = sum(seen.iter().map(|(_, text)| text));
+            assert_eq!((went, seen.last().unwrap().1.as_str()), (came.min(20_000), end), "seed {seed}, {first:?}");
+            limited += usize::from(came >= 20_000);
+        }
+    }
+    assert!(limited > 400, "the limit is reached often enough to tell: {limited}");
+}
+
 #[test]
 fn what_arrives_goes_without_being_kept_where_nothing_holds_it() {
     let specs = [delay(0), Spec::Bandwidth(rate(1_000_000)), cut(1 << 20, 0, 0), Spec::LimitData(Size(1_010))];
