@@ -304,7 +304,7 @@ fn the_first_signal_lets_what_is_there_finish_and_the_second_does_not() {
     let _machine = shared();
     for (signals, answered, code) in [(1, true, Some(0)), (2, false, Some(143)), (1, false, Some(0))] {
         let (upstream, addr) = mute();
-        let mut plane = Plane::start(&["--drain", if answered { "1m" } else { "300ms" }]);
+        let mut plane = Plane::start(&["--drain", if answered || signals == 2 { "1m" } else { "300ms" }]);
         let listen = plane.proxy("p", addr);
         let mut client = connect(listen);
         client.write_all(b"GET / HTTP/1.1\r\nhost: t\r\n\r\n").expect("it reads");
