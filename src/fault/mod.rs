@@ -13,6 +13,10 @@
 //! What `hang` or `blackhole` swallowed is never answered. With `release: true` it goes on when the fault ends,
 //! through the faults that it has not met yet: those behind it in the plan, and those that began meanwhile.
 //!
+//! TLS handshakes of a proxy that speaks it to its clients are judged too, once each: the first fault in the order of the plan that has
+//! a say shows a bad certificate (`certificate`) or holds the handshake (`handshake_hang`, `hang`, and `blackhole` at a share of 100%).
+//! What is established is not shaken again: these faults strike new connections alone.
+//!
 //! # Dice
 //!
 //! Whether a share strikes, and how much a delay varies, is drawn per request and per fault: the key of a draw is
@@ -21,7 +25,9 @@
 
 pub mod active;
 pub mod blackhole;
+pub mod certificate;
 pub mod fate;
+pub mod handshake_hang;
 pub mod hang;
 pub mod latency;
 pub mod rate_limit;
@@ -33,10 +39,13 @@ pub mod timeline;
 pub mod toxic;
 
 use crate::choice;
+use crate::time::Share;
 
 pub use active::Active;
 pub use blackhole::Blackhole;
-pub use fate::{Dice, Effect, Fate, Judgement, Origin, Request, Strike, destination_key};
+pub use certificate::{Certificate, CertificateKind};
+pub use fate::{Dice, Effect, Fate, Handshake, Judgement, Origin, Request, Strike, destination_key};
+pub use handshake_hang::HandshakeHang;
 pub use hang::Hang;
 pub use latency::Latency;
 pub use rate_limit::RateLimit;
@@ -64,6 +73,10 @@ choice! {
         status => Status(Status),
         /// Requests above a rate are answered with 429.
         rate_limit => RateLimit(RateLimit),
+        /// New TLS connections are shown a bad certificate.
+        certificate => Certificate(Certificate),
+        /// TLS handshakes of new connections are never answered.
+        handshake_hang => HandshakeHang(HandshakeHang),
     }
 }
 
@@ -78,6 +91,8 @@ impl Fault {
             Self::Latency(fault) => fault.effect(dice),
             Self::Status(fault) => fault.effect(dice),
             Self::RateLimit(fault) => fault.effect(token()),
+            // The request has a connection, so its handshake is over.
+            Self::Certificate(_) | Self::HandshakeHang(_) => Effect::Pass,
         }
     }
 
@@ -88,7 +103,20 @@ impl Fault {
             Self::Hang(fault) => in_flight.map(|_| fault.onset()),
             Self::Blackhole(fault) => fault.onset(in_flight?),
             Self::Reset(fault) => fault.onset(),
-            Self::Latency(_) | Self::Status(_) | Self::RateLimit(_) => None,
+            Self::Latency(_) | Self::Status(_) | Self::RateLimit(_) | Self::Certificate(_) | Self::HandshakeHang(_) => None,
+        }
+    }
+
+    /// What it does to a TLS handshake that begins while it acts; the dice are the connection's.
+    fn handshake(&self, dice: Dice) -> Option<Handshake> {
+        match self {
+            Self::Certificate(fault) => fault.handshake(dice),
+            Self::HandshakeHang(fault) => fault.handshake(dice),
+            // What hangs as a whole answers no handshake either; a part of the requests is taken once they come.
+            Self::Hang(fault) => Some(Handshake::Hold { release: fault.release }),
+            Self::Blackhole(fault) if fault.share == Share::ALL => Some(Handshake::Hold { release: fault.release }),
+            Self::Blackhole(_) => None,
+            Self::Refuse(_) | Self::Reset(_) | Self::Latency(_) | Self::Status(_) | Self::RateLimit(_) => None,
         }
     }
 }

@@ -61,6 +61,8 @@ fn cuts_off(fault: &Fault) -> bool {
         Fault::Refuse(_) | Fault::Hang(_) => true,
         Fault::Blackhole(blackhole) => blackhole.share == Share::ALL,
         Fault::Reset(reset) => reset.share == Share::ALL,
+        // They strike new connections alone, and those of virtual clients never.
+        Fault::Certificate(_) | Fault::HandshakeHang(_) => false,
         Fault::Latency(_) | Fault::Status(_) | Fault::RateLimit(_) => false,
     }
 }

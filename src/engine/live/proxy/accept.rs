@@ -7,6 +7,7 @@ use super::control::{Control, Trouble};
 use super::hub::Hub;
 use super::link::Link;
 use super::listen;
+use super::tls::ClientTls;
 use super::upstream::Upstream;
 use crate::fault::Origin;
 use std::cell::Cell;
@@ -15,6 +16,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
@@ -29,7 +31,8 @@ pub(super) struct Door {
     pub(super) hub: Rc<Hub>,
     pub(super) upstream: Rc<Upstream>,
     pub(super) origin: Origin,
-    #[expect(dead_code, reason = "read where bytes are relayed")]
+    /// How TLS is spoken to clients; none where it is not.
+    pub(super) tls: Option<Arc<ClientTls>>,
     pub(super) protocol: Protocol,
     /// Its number over all shards and origins.
     pub(super) number: usize,
@@ -85,8 +88,16 @@ impl Door {
         let _ = client.set_nodelay(true);
         let guest = Guest::new(self.connections.clone(), self.hub.clone());
         let (hub, upstream, origin) = (self.hub.clone(), self.upstream.clone(), self.origin);
+        let (link, tls, http) = (Link::new(client), self.tls.clone(), self.protocol == Protocol::Http);
         tokio::task::spawn_local(async move {
-            Connection::serve(Client::Plain(Link::new(client)), hub, upstream, origin).await;
+            let client = match &tls {
+                None => Some(Client::Plain(link)),
+                // Boxed, for a handshake is large and an idle connection should not keep room for it.
+                Some(tls) => Box::pin(tls.greet(link, hub.clone(), origin, http)).await,
+            };
+            if let Some(client) = client {
+                Connection::serve(client, hub, upstream, origin, tls).await;
+            }
             drop(guest);
         });
     }

@@ -12,9 +12,11 @@ use super::answer;
 use super::client::Client;
 use super::control::Trouble;
 use super::exchange::Exchange;
+use super::h2::{self, Preface, Visit};
 use super::http::{BadRequest, MAX_HEAD, RequestHead, head_ends, request_head};
 use super::hub::{Hub, Registration};
 use super::io::{Wire, poll_drain, poll_read, with_buffer};
+use super::tls::ClientTls;
 use super::upstream::{DialError, Upstream};
 use crate::fault::{Active, Fate, Origin, Request, Strike};
 use crate::policy::hint::Said;
@@ -23,6 +25,7 @@ use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use tokio::io::AsyncWrite;
@@ -42,6 +45,8 @@ pub(super) enum End {
     Answered,
     /// With an answer that says what was wrong with the request.
     BadRequest(BadRequest),
+    /// It goes on in HTTP/2.
+    Http2,
 }
 
 /// Goes on, or ends the connection.
@@ -57,9 +62,10 @@ enum Next {
 
 pub(super) struct Connection {
     hub: Rc<Hub>,
-    _place: Registration,
+    place: Registration,
     upstream: Rc<Upstream>,
     origin: Origin,
+    tls: Option<Arc<ClientTls>>,
     number: u32,
     requests: u64,
     pub(super) client: Client,
@@ -77,15 +83,22 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Serves a client until its connection ends. To be spawned as a task of its own.
-    pub(super) async fn serve(client: Client, hub: Rc<Hub>, upstream: Rc<Upstream>, origin: Origin) {
+    pub(super) async fn serve(
+        client: Client,
+        hub: Rc<Hub>,
+        upstream: Rc<Upstream>,
+        origin: Origin,
+        tls: Option<Arc<ClientTls>>,
+    ) {
         let number = hub.control.numbers[usize::from(origin.fleet)].fetch_add(1, Ordering::Relaxed);
         let place = hub.register().await;
         let (seen, generation) = (hub.active(), hub.generation());
         let connection = Self {
             hub,
-            _place: place,
+            place,
             upstream,
             origin,
+            tls,
             number,
             requests: 0,
             client,
@@ -100,7 +113,7 @@ impl Connection {
     }
 
     async fn run(mut self) {
-        let mut end = self.requests().await;
+        let mut end = if self.client.agreed_on_h2() { End::Http2 } else { self.requests().await };
         if end == End::Silent {
             end = self.stay_silent().await;
         }
@@ -109,8 +122,15 @@ impl Connection {
             End::Reset | End::Unreachable => self.client.reset_on_close(),
             End::BadRequest(why) => self.refuse(why).await,
             End::Answered => answer::linger(&mut self.client).await,
-            End::Closed | End::Silent => {}
+            End::Closed | End::Silent => self.client.say_goodbye().await,
+            End::Http2 => Box::pin(h2::serve(self.hand_over())).await,
         }
+    }
+
+    /// What HTTP/2 needs of it to go on.
+    fn hand_over(self) -> Visit {
+        let Self { hub, place, upstream, origin, tls, number, client, inbox, seen, generation, .. } = self;
+        Visit { hub, place, upstream, origin, tls, number, client, inbox, seen, generation }
     }
 
     /// One request after another, until something ends the connection.
@@ -137,7 +157,11 @@ impl Connection {
             // Parsed at the first bytes, so that what is no HTTP is refused soon, and then not before its end has
             // come: a head that drips in byte by byte is not read over and over.
             let len = self.inbox.len();
-            let worth_reading = len > 0 && (seen == 0 || len >= MAX_HEAD || head_ends(&self.inbox, seen));
+            let preface = if self.requests == 0 { h2::preface(&self.inbox) } else { Preface::Not };
+            if preface == Preface::Whole {
+                return Err(End::Http2);
+            }
+            let worth_reading = len > 0 && preface == Preface::Not && (seen == 0 || len >= MAX_HEAD || head_ends(&self.inbox, seen));
             if worth_reading && let Some(head) = request_head(&self.inbox).map_err(End::BadRequest)? {
                 return Ok(Next::Request(head));
             }
@@ -388,7 +412,7 @@ impl Connection {
 }
 
 impl Trouble {
-    fn failed_dial(&self, error: &DialError) {
+    pub(super) fn failed_dial(&self, error: &DialError) {
         match error {
             DialError::Denied(why) => {
                 self.unreachable(why.clone());
