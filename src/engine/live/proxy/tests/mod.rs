@@ -3,6 +3,7 @@
 //! (50 ms) is the thing under test.
 
 mod faults;
+mod h2;
 mod relay;
 mod scale;
 mod tls;
