@@ -230,7 +230,10 @@ mod tests {
         let wrong = |kind| verdict(&authority, made.bad(kind), "localhost", 0).unwrap_err();
         let is = |error: Error, wanted: fn(&Wrong) -> bool| matches!(&error, Error::InvalidCertificate(why) if wanted(why));
         assert!(is(wrong(CertificateKind::Expired), |why| matches!(why, Wrong::Expired | Wrong::ExpiredContext { .. })));
-        assert!(is(wrong(CertificateKind::NotYetValid), |why| matches!(why, Wrong::NotValidYet | Wrong::NotValidYetContext { .. })));
+        assert!(is(wrong(CertificateKind::NotYetValid), |why| matches!(
+            why,
+            Wrong::NotValidYet | Wrong::NotValidYetContext { .. }
+        )));
         assert!(is(wrong(CertificateKind::WrongName), |why| {
             matches!(why, Wrong::NotValidForName | Wrong::NotValidForNameContext { .. })
         }));
@@ -269,9 +272,15 @@ mod tests {
 
     #[test]
     fn base64_is_as_the_standard_has_it() {
-        for (plain, coded) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy")]
-        {
+        for (plain, coded) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+            ("foobar", "Zm9vYmFy"),
+        ] {
             assert_eq!(base64(plain.as_bytes()), coded);
         }
     }

@@ -42,7 +42,11 @@ impl Client {
     /// Says in TLS that nothing more comes, as far as that goes without waiting: without it, an end is one that somebody cut.
     pub(super) async fn say_goodbye(&mut self) {
         if let Self::Tls(stream) = self {
-            poll_fn(|cx| Poll::Ready(drop(Pin::new(&mut **stream).poll_shutdown(cx)))).await;
+            poll_fn(|cx| {
+                let _ = Pin::new(&mut **stream).poll_shutdown(cx);
+                Poll::Ready(())
+            })
+            .await;
         }
     }
 }

@@ -83,13 +83,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Serves a client until its connection ends. To be spawned as a task of its own.
-    pub(super) async fn serve(
-        client: Client,
-        hub: Rc<Hub>,
-        upstream: Rc<Upstream>,
-        origin: Origin,
-        tls: Option<Arc<ClientTls>>,
-    ) {
+    pub(super) async fn serve(client: Client, hub: Rc<Hub>, upstream: Rc<Upstream>, origin: Origin, tls: Option<Arc<ClientTls>>) {
         let number = hub.control.numbers[usize::from(origin.fleet)].fetch_add(1, Ordering::Relaxed);
         let place = hub.register().await;
         let (seen, generation) = (hub.active(), hub.generation());
@@ -161,7 +155,8 @@ impl Connection {
             if preface == Preface::Whole {
                 return Err(End::Http2);
             }
-            let worth_reading = len > 0 && preface == Preface::Not && (seen == 0 || len >= MAX_HEAD || head_ends(&self.inbox, seen));
+            let worth_reading =
+                len > 0 && preface == Preface::Not && (seen == 0 || len >= MAX_HEAD || head_ends(&self.inbox, seen));
             if worth_reading && let Some(head) = request_head(&self.inbox).map_err(End::BadRequest)? {
                 return Ok(Next::Request(head));
             }

@@ -120,9 +120,8 @@ impl Route {
 
     /// A connection is over.
     fn forget(&self, number: u64) {
-        let is_that = |known: &mut watch::Receiver<Option<Way>>| {
-            matches!(&*known.borrow(), Some(Way::Http2(_, of)) if *of == number)
-        };
+        let is_that =
+            |known: &mut watch::Receiver<Option<Way>>| matches!(&*known.borrow(), Some(Way::Http2(_, of)) if *of == number);
         self.way.borrow_mut().take_if(is_that);
     }
 
@@ -175,7 +174,9 @@ impl Search {
             // The client knows that the upstream speaks it, or will see that it does not.
             (Spoken::Unsaid, None) => Some(true),
             // It is the proxy that has offered it.
-            (Spoken::Unsaid, Some(_)) => tokio::time::timeout(PROBE, wire.probe()).await.map_or(Ok(None), |probed| probed).unwrap_or(None),
+            (Spoken::Unsaid, Some(_)) => {
+                tokio::time::timeout(PROBE, wire.probe()).await.map_or(Ok(None), |probed| probed).unwrap_or(None)
+            }
         };
         if let (Some(tls), Some(speaks_h2)) = (&self.tls, speaks_h2) {
             tls.learn(speaks_h2);

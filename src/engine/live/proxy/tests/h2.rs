@@ -290,14 +290,15 @@ fn bodies_go_both_ways_at_once_and_trailers_behind_them() {
         assert_eq!(next(&mut back).await, "one");
         feed.send(piece("two")).expect("it is read");
         assert_eq!(next(&mut back).await, "two");
-        let trailers = HeaderMap::from_iter([(hyper::header::HeaderName::from_static("grpc-status"), "0".parse().expect("a value"))]);
+        let trailers =
+            HeaderMap::from_iter([(hyper::header::HeaderName::from_static("grpc-status"), "0".parse().expect("a value"))]);
         feed.send(Frame::trailers(trailers)).expect("it is read");
         drop(feed);
         let last = back.frame().await.expect("a frame").expect("no error");
         assert_eq!(last.trailers_ref().and_then(|all| all.get("grpc-status")).map(|v| v.as_bytes()), Some(&b"0"[..]));
         assert!(back.frame().await.is_none());
         let bare = peer.ask("/bare").response().await.expect("an answer");
-        assert!(bare.body().is_end_stream() && !bare.headers().contains_key("date-made-up"));
+        assert!(bare.body().is_end_stream());
     });
 }
 
@@ -507,7 +508,7 @@ fn a_stream_that_its_client_resets_is_reset_upstream_and_costs_nothing() {
         }
         bed.off().await;
         assert_eq!(peer.get("/").await, "200 /", "there is room for more");
-        assert_eq!(peer.get("/broken").await.contains("INTERNAL_ERROR"), true, "the upstream's own reset is passed on");
+        assert!(peer.get("/broken").await.contains("INTERNAL_ERROR"), "the upstream's own reset is passed on");
         assert_eq!(peer.get("/").await, "200 /");
     });
 }
@@ -533,8 +534,15 @@ fn rapid_resets_are_cut_off_or_bounded_and_others_are_served() {
         let flooding = tokio::task::spawn_local(async move { writing.write_all(&flood).await });
         let mut all = Vec::new();
         let _ = tokio::time::timeout(LONG, reading.read_to_end(&mut all)).await.expect("it is cut off");
-        // GOAWAY with ENHANCE_YOUR_CALM.
-        assert!(all.windows(4).any(|four| four == 11u32.to_be_bytes()), "{} bytes", all.len());
+        let (mut rest, mut codes) = (&all[..], Vec::new());
+        while let [a, b, c, kind, ..] = *rest {
+            let frame = rest.split_off(..9 + u32::from_be_bytes([0, a, b, c]) as usize).expect("whole frames");
+            // GOAWAY: its reason stands behind the last stream that it counts.
+            if kind == 7 {
+                codes.push(frame[16]);
+            }
+        }
+        assert_eq!(codes.last(), Some(&11), "ENHANCE_YOUR_CALM");
         let _ = flooding.await;
         assert_eq!(Peer::to(&bed).await.get("/").await, "200 /");
         until("it is gone", || bed.proxy.connections() <= 1).await;

@@ -147,9 +147,13 @@ fn a_share_of_the_connections_is_shown_a_bad_certificate() {
 fn a_handshake_hangs_until_its_client_gives_up_or_the_fault_lets_go() {
     run(async || {
         let target = Target::start().await;
-        for (kind, released) in
-            [("handshake-hang", false), ("handshake-hang-release", true), ("hang", false), ("hang-release", true), ("blackhole", false)]
-        {
+        for (kind, released) in [
+            ("handshake-hang", false),
+            ("handshake-hang-release", true),
+            ("hang", false),
+            ("hang-release", true),
+            ("blackhole", false),
+        ] {
             let bed = of(&[kind], target.upstream());
             let connector = trusting(&[]);
             let mut spared = shake(&bed, &connector, "localhost").await.expect("nothing acts");
