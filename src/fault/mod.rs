@@ -26,6 +26,7 @@
 pub mod active;
 pub mod blackhole;
 pub mod certificate;
+pub mod external;
 pub mod fate;
 pub mod handshake_hang;
 pub mod hang;

@@ -3,6 +3,7 @@
 pub mod actions;
 pub mod certificates;
 pub mod clock;
+pub mod external;
 pub mod file;
 pub mod group;
 pub mod guard;

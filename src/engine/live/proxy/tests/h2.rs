@@ -558,8 +558,7 @@ fn an_upstream_that_leaves_takes_the_client_along_in_good_order_or_not() {
         let busy = peer.ask("/hold");
         until("it is held", || target.held.get() == 1).await;
         target.ends.send_replace(1);
-        // Hyper tells a peer to go, and hears it out: what is under way comes to its end.
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        // Whoever tells a peer to go hears it out: what is under way comes to its end.
         target.let_go.notify_waiters();
         assert_eq!(busy.text().await, "200 /hold");
         assert_eq!(peer.end().await, Ok(()), "the client is told to go, too");
