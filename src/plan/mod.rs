@@ -17,6 +17,7 @@ pub mod presets;
 pub mod raw;
 pub mod service;
 pub mod target;
+pub mod tls;
 pub mod url;
 mod vars;
 pub mod yaml;
@@ -30,6 +31,7 @@ pub use load::{Loaded, Source, decode, load};
 pub use overrides::value_of;
 pub use raw::RawPlan;
 pub use target::{HeaderValue, Route, StatusSet, Success, TargetConfig};
+pub use tls::{TlsBack, TlsFront};
 pub use url::{Scheme, TargetUrl};
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod scope;
 mod service;
 mod target;
 mod timeline;
+mod tls;
 mod workers;
 
 use super::{Changeable, Plan, RawPlan};

@@ -2,7 +2,7 @@
 
 use super::actions::Actions;
 use super::target::whole_seconds;
-use super::{Context, MAX_LENGTH, changes, names, scope, workers};
+use super::{Context, MAX_LENGTH, changes, names, scope, tls, workers};
 use crate::config::{At, Place};
 use crate::fault::{Distribution, Fault, Step, destination_key};
 use crate::fleet::FleetAction;
@@ -54,8 +54,9 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], length: Option<Span>, cx: &mut
         let name = name(step, &given, &checked, cx);
         let (from, to) = times(step, length, &name, cx);
         let index = index.to_string();
-        if let Some(At { value: of, .. }) = &step.fault {
+        if let Some(At { value: of, place: at }) = &step.fault {
             fault(of, &["timeline", &index, "fault"], cx);
+            tls::handshake_fault(of, false, *at, cx);
             let fleets = scope::fleets(step, &known, all, cx);
             let regions = scope::regions(step, &known, fleets.as_deref(), all, cx);
             let destinations = bound_for(step, of, &bound, cx);
@@ -151,6 +152,7 @@ fn bound_for(raw: &RawStep, fault: &Fault, known: &[&str], cx: &mut Context) -> 
         Fault::Refuse(_) | Fault::Close(_) => true,
         _ if fault.of_bytes() => true,
         Fault::Reset(reset) => reset.share == Share::ALL,
+        Fault::Certificate(_) | Fault::HandshakeHang(_) => true,
         _ => false,
     };
     if on_connections {
@@ -202,6 +204,8 @@ fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {
             }
             whole_seconds(limit.retry_after, limit.hint, at(cx, "retry_after"), cx);
         }
+        Fault::Certificate(certificate) => share(certificate.share, at(cx, "share"), cx),
+        Fault::HandshakeHang(hang) => share(hang.share, at(cx, "share"), cx),
     }
 }
 

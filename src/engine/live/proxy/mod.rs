@@ -9,6 +9,8 @@
 //! moment, and every live connection is woken to meet it. What a client sees of the upstream is what it would see
 //! directly, with one exception: where the upstream refuses or cannot be reached, the client is connected already,
 //! and its connection is reset.
+//!
+//! A client that speaks HTTP/2 is served stream by stream (`h2`); one that speaks TLS is served as any other once its handshake is over (`tls`).
 
 mod accept;
 mod answer;
@@ -17,6 +19,7 @@ mod client;
 mod connection;
 mod control;
 mod exchange;
+mod h2;
 mod http;
 mod hub;
 mod io;
@@ -25,10 +28,12 @@ mod listen;
 mod relay;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod upstream;
 
 pub use answer::UNREACHABLE;
-pub use upstream::{Resolve, Upstream};
+pub use tls::ClientTls;
+pub use upstream::{Resolve, Upstream, UpstreamError};
 
 use super::clock::Clock;
 use crate::fault::{Active, Origin};
@@ -98,6 +103,7 @@ pub struct Proxy {
     upstream: Upstream,
     entrances: Vec<Entrance>,
     protocol: Protocol,
+    tls: Option<Arc<ClientTls>>,
     /// By entrance.
     ports: Vec<listen::Port>,
     backlog: u32,
@@ -121,7 +127,13 @@ impl Proxy {
         let waiting: Vec<_> = (0..shards).map(|_| listeners()).collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
         let control = Control::new(clock, nothing.clone(), ports.len(), shards);
         let (control, waiting) = (Arc::new(control), Mutex::new(waiting));
-        Ok(Self { control, nothing, upstream, entrances, protocol, ports, backlog, backlog_notice, waiting })
+        let tls = None;
+        Ok(Self { control, nothing, upstream, entrances, protocol, tls, ports, backlog, backlog_notice, waiting })
+    }
+
+    /// Speaks TLS to clients, on every port.
+    pub fn with_tls(self, tls: ClientTls) -> Self {
+        Self { tls: Some(Arc::new(tls)), ..self }
     }
 
     /// Where the clients of a fleet, in a region, connect.
@@ -197,7 +209,7 @@ impl Proxy {
     }
 
     /// The bounds of the proxy by name, and how often each was reached.
-    pub fn limits(&self) -> [(&'static str, u64); 6] {
+    pub fn limits(&self) -> [(&'static str, u64); 8] {
         self.control.trouble.limits()
     }
 
@@ -230,6 +242,7 @@ impl Proxy {
                 upstream: upstream.clone(),
                 origin: entrance.origin,
                 protocol: self.protocol,
+                tls: self.tls.clone(),
                 number,
                 addr: self.ports[place].addr,
                 backlog: self.backlog,

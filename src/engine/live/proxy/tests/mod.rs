@@ -4,8 +4,10 @@
 
 mod bytes;
 mod faults;
+mod h2;
 mod relay;
 mod scale;
+mod tls;
 
 use super::*;
 use crate::engine::live::clock::LiveClock;
