@@ -203,6 +203,7 @@ fn verdict(outcome: Outcome, class: Class, sentence: &str) -> Verdict {
     Verdict {
         outcome,
         recovery: Some(Recovery {
+            at: None,
             class,
             fault: Some("blackhole".into()),
             recovery_time: None,
