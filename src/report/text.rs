@@ -3,7 +3,7 @@
 use super::curve::curve;
 use super::layout::{Colour, NONE, Style, columns, count, factor, millis, number, percent, rate};
 use super::result::{
-    ActionResult, ActionStatus, DestinationResult, FindingResult, GateStatus, RunResult, ServiceResult, StoppedBy, Totals,
+    ActionResult, ActionStatus, DestinationResult, FindingResult, GateStatus, ProxyResult, RunResult, ServiceResult, StoppedBy, Totals,
     WaveResult, WaveVerdict,
 };
 use super::seeds_text::headed;
@@ -12,6 +12,8 @@ use super::seeds_text::headed;
 const SCREEN: usize = 24;
 /// Destinations that have a line each; the others are in `result.json`.
 const DESTINATIONS: usize = 3;
+/// Proxies that have a line each.
+const PROXIES: usize = 3;
 /// Columns of a label.
 const LABEL: usize = 12;
 /// Above this, retries that a requeue made look like first attempts are worth a warning.
@@ -151,6 +153,7 @@ fn facts(result: &RunResult, style: &Style, tight: bool) -> Vec<String> {
     lines.extend(recovery(result, style));
     let shown = if tight { 1 } else { DESTINATIONS };
     lines.extend(result.destinations.iter().take(shown).map(|of| destination(of, style)));
+    lines.extend(result.proxies.iter().take(if tight { 1 } else { PROXIES }).map(|of| proxy(of, style)));
     lines.extend(waves(result, style));
     lines.extend(actions(result, style, if tight { 1 } else { 3 }));
     lines.push(generator(result, style));
@@ -251,6 +254,21 @@ fn destination(of: &DestinationResult, style: &Style) -> String {
         ),
         format!("backlog {} ({})", number(of.backlog as f64), percent(of.backlog_share)),
         format!("p50 {}", millis(of.p50_ms)),
+    ];
+    parts_line(&style.fit(&of.name, LABEL - 1), &parts, style)
+}
+
+/// What passed a proxy of the plan.
+fn proxy(of: &ProxyResult, style: &Style) -> String {
+    let bad = of.resets + of.unanswered + of.unreached;
+    let parts = [
+        format!("{} requests", number(of.requests as f64)),
+        format!("amplification {}", factor(of.amplification)),
+        format!("retry share {}", percent(of.retry_share)),
+        format!("p99 {}", millis(of.p99_ms)),
+        some(of.statuses.range(400..).map(|(_, n)| n).sum(), "refused or failed"),
+        some(bad, "not answered"),
+        of.wave.as_ref().map_or(String::new(), |wave| wave_words("waves", wave)),
     ];
     parts_line(&style.fit(&of.name, LABEL - 1), &parts, style)
 }

@@ -32,6 +32,9 @@ pub enum SimError {
         /// The target.
         url: String,
     },
+    /// It has a part that only real services play.
+    #[error("{0}")]
+    LiveOnly(String),
 }
 
 /// What simulations run on.
@@ -76,8 +79,11 @@ pub fn run_on<Q: Queues, T: Trace>(
 /// What stands in for a plan's target: the built-in one, or the model beside its URL.
 ///
 /// # Errors
-/// A URL without a model.
+/// A URL without a model, or a plan with a part that only real services play.
 pub fn model(plan: &Plan) -> Result<SystemConfig, SimError> {
+    if let Some(why) = plan.live_only() {
+        return Err(SimError::LiveOnly(why));
+    }
     let target = &plan.target;
     target
         .system()

@@ -22,11 +22,13 @@ mod hub;
 mod io;
 mod link;
 mod listen;
+mod tap;
 #[cfg(test)]
 mod tests;
 mod upstream;
 
 pub use answer::UNREACHABLE;
+pub use tap::Tap;
 pub use upstream::{Resolve, Upstream};
 
 use super::clock::Clock;
@@ -121,6 +123,21 @@ impl Proxy {
         let control = Control::new(clock, nothing.clone(), ports.len(), shards);
         let (control, waiting) = (Arc::new(control), Mutex::new(waiting));
         Ok(Self { control, nothing, upstream, entrances, protocol, ports, backlog, backlog_notice, waiting })
+    }
+
+    /// The same with a tap, which counts what passes. Its traffic then is a service's own: nothing in a request's headers makes it one of our clients'.
+    ///
+    /// # Panics
+    /// Once a shard serves it.
+    #[must_use]
+    pub fn with_tap(mut self, tap: Tap) -> Self {
+        Arc::get_mut(&mut self.control).expect("no shard serves it yet").tap = Some(tap);
+        self
+    }
+
+    /// Its tap, if it has one.
+    pub fn tap(&self) -> Option<&Tap> {
+        self.control.tap.as_ref()
     }
 
     /// Where the clients of a fleet, in a region, connect.

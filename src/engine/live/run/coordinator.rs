@@ -2,9 +2,9 @@
 
 use super::RunError;
 use super::hearing::Hearing;
+use super::proxies::Proxies;
 use crate::engine::live::actions::{Answer as Answered, Outside, Undone};
 use crate::engine::live::clock::{Clock, LiveClock};
-use crate::engine::live::proxy::Proxy;
 use crate::engine::live::shard::{Control, Message, Shard};
 use crate::engine::live::signal::Signals;
 use crate::engine::live::stop::{Answer, Checks};
@@ -45,7 +45,7 @@ pub struct Parts {
     pub plan: Arc<Plan>,
     pub clock: Arc<LiveClock>,
     pub timeline: Timeline,
-    pub proxy: Arc<Proxy>,
+    pub proxies: Proxies,
     pub phases: Vec<Phase>,
     pub requests: Arc<Requests>,
     pub shards: Vec<Shard>,
@@ -175,8 +175,8 @@ impl Coordinator {
     /// Makes the changes of the moment that has come.
     fn turn(&mut self) -> Option<StopReason> {
         let moment = self.moments.pop()?;
-        let Parts { proxy, timeline, clock, .. } = &self.parts;
-        proxy.apply(timeline.active(moment));
+        let Parts { proxies, timeline, clock, .. } = &self.parts;
+        proxies.apply(&timeline.active(moment));
         let events = self.faults.turn(timeline, moment, clock.now(), |step| timeline.touched(step));
         events.iter().for_each(|event| self.tell(event));
         let phase = self.parts.phases.iter().find(|phase| phase.from == moment).map(|phase| phase.name.clone());
@@ -309,7 +309,7 @@ impl Coordinator {
 
     /// Says once that most attempts fail because the target takes no connections: else that is one column among many.
     fn warn_of_unreachable(&mut self) {
-        let (failed, why) = self.parts.proxy.unreached();
+        let (failed, why) = self.parts.proxies.main.unreached();
         if self.ended.is_none_or(|ended| ended < FEW || failed <= ended / 2) {
             return;
         }
@@ -335,14 +335,14 @@ impl Coordinator {
 
     /// Removes the faults, then stops the load, then gathers what there is.
     async fn finish(mut self, stopped: Option<StopReason>) -> RunRecord {
-        let cleared = self.parts.proxy.clear();
+        let cleared = self.parts.proxies.clear();
         let now = self.parts.clock.now();
         let events = self.faults.end_all(&self.parts.timeline, now, |step| self.parts.timeline.touched(step));
         events.iter().for_each(|event| self.tell(event));
         let undoing = self.begin_undoing();
         let end = Timestamp::ZERO + self.parts.plan.length;
         let ended = if stopped.is_some() { end.min(now + STOP_AHEAD) } else { end };
-        let cleanup_confirmed = cleared && self.parts.proxy.settled(PATIENCE.to_std()).await;
+        let cleanup_confirmed = cleared && self.parts.proxies.settled(PATIENCE).await;
         let internal = self.stop_load(ended).await;
         let undone = self.undo(undoing).await;
         let service = self.end_target().await;
@@ -352,7 +352,7 @@ impl Coordinator {
         if joined.is_none() {
             self.tell(&RunEvent::Warning { text: "a shard did not end in time".into() });
         }
-        for text in self.parts.proxy.notices() {
+        for text in self.parts.proxies.notices() {
             self.tell(&RunEvent::Warning { text });
         }
         let acted = self.parts.series.acted_last(&self.totals);
@@ -369,7 +369,8 @@ impl Coordinator {
             stopped: stopped.or(internal),
             cleanup_confirmed: cleanup_confirmed && undone,
             service,
-            connects: self.parts.proxy.connects(),
+            taps: self.parts.proxies.taps(ended),
+            connects: self.parts.proxies.main.connects(),
             ..RunRecord::default()
         };
         let mut record = self.parts.series.finish(self.totals, rest);
@@ -380,8 +381,9 @@ impl Coordinator {
             ("max_attempts", self.ceiling_holds),
             ("progress", unheard),
         ];
-        let reached = limits_reached(&record, own.into_iter().chain(self.parts.proxy.limits()));
+        let reached = limits_reached(&record, own.into_iter().chain(self.parts.proxies.main.limits()));
         record.limits_reached.extend(reached);
+        record.limits_reached.extend(self.parts.proxies.limits(&record.taps));
         record
     }
 
