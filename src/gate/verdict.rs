@@ -273,8 +273,16 @@ mod tests {
     fn asking(gates: &[(Figure, &str)]) -> Judgement {
         let secs = Span::from_secs;
         let (after, horizon, require) = (None, None, Conditions::default());
-        let recovery =
-            RecoveryConfig { at: None, after, within: secs(20), hold: secs(10), horizon, span: secs(5), operations: 200, require };
+        let recovery = RecoveryConfig {
+            at: None,
+            after,
+            within: secs(20),
+            hold: secs(10),
+            horizon,
+            span: secs(5),
+            operations: 200,
+            require,
+        };
         let gates = gates.iter().map(|(name, text)| gate(*name, text, During::Run)).collect();
         let fleet_names = vec!["app".to_string()];
         Judgement { recovery: Some(recovery), gates, fleet_names, ..Judgement::default() }

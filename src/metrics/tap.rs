@@ -377,7 +377,11 @@ mod tests {
         let record = tap.record("provider", ms(4_500));
         let in_flight: Vec<u64> = record.windows.iter().map(|w| w.in_flight).collect();
         assert_eq!(in_flight, [2, 2, 2, 0, 0]);
-        assert_eq!((record.windows[0].requests, record.windows[0].connects), (1, 1), "before the clock runs nothing is of the run");
+        assert_eq!(
+            (record.windows[0].requests, record.windows[0].connects),
+            (1, 1),
+            "before the clock runs nothing is of the run"
+        );
         assert_eq!((record.windows[3].resets, record.windows[3].unanswered), (1, 1));
         assert_eq!(record.windows[3].latency.count(), 0);
     }

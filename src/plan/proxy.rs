@@ -28,7 +28,10 @@ impl Listen {
             format!("`{shown}` is not an address to listen on: expected one of loopback and a port, such as `127.0.0.1:9001`")
         })?;
         if !address.ip().to_canonical().is_loopback() {
-            return Err(format!("`{shown}` is not of loopback: nothing here listens to other machines; write `127.0.0.1:{}`", address.port()));
+            return Err(format!(
+                "`{shown}` is not of loopback: nothing here listens to other machines; write `127.0.0.1:{}`",
+                address.port()
+            ));
         }
         if address.port() == 0 {
             return Err(format!("`{shown}` names no port, and the service must know it: such as `127.0.0.1:9001`"));
@@ -63,7 +66,8 @@ impl UpstreamUrl {
         if url.path != "/" || text.ends_with('/') {
             return Err(format!("`{shown}` has a path, and requests keep their own: write `{}`", url.authority()));
         }
-        let has_port = text.rsplit_once(':').is_some_and(|(_, port)| !port.is_empty() && port.chars().all(|c| c.is_ascii_digit()));
+        let has_port =
+            text.rsplit_once(':').is_some_and(|(_, port)| !port.is_empty() && port.chars().all(|c| c.is_ascii_digit()));
         if bare && !has_port {
             return Err(format!("`{shown}` names no port: such as `{}:9000`", url.host));
         }

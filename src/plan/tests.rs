@@ -1,6 +1,7 @@
 //! Plans that are wrong, and what is said of each; plans that are hostile, and what that costs.
 
 mod devices;
+mod proxies;
 mod queue;
 mod service;
 mod services;

@@ -131,7 +131,9 @@ fn summary(out: &mut String, plan: &Plan, width: usize) {
 fn between(NamedProxy { name, config }: &NamedProxy) -> String {
     let (listen, upstream) = (config.listen.value.0, &config.upstream.value.0);
     match config.protocol {
-        Spoken::Http => format!("{name}: {listen} → {}; a request is a repeat within {}", upstream.authority(), config.repeats.within),
+        Spoken::Http => {
+            format!("{name}: {listen} → {}; a request is a repeat within {}", upstream.authority(), config.repeats.within)
+        }
         Spoken::Tcp => format!("{name}: {listen} → {}, as bytes", upstream.authority()),
     }
 }

@@ -3,8 +3,8 @@
 use super::curve::curve;
 use super::layout::{Colour, NONE, Style, columns, count, factor, millis, number, percent, rate};
 use super::result::{
-    ActionResult, ActionStatus, DestinationResult, FindingResult, GateStatus, ProxyResult, RunResult, ServiceResult, StoppedBy, Totals,
-    WaveResult, WaveVerdict,
+    ActionResult, ActionStatus, DestinationResult, FindingResult, GateStatus, ProxyResult, RunResult, ServiceResult, StoppedBy,
+    Totals, WaveResult, WaveVerdict,
 };
 use super::seeds_text::headed;
 

@@ -33,7 +33,11 @@ pub(super) fn check(raw: &RawPlan, cx: &mut Context) -> Vec<NamedProxy> {
         let within = config.repeats.within;
         if within.is_zero() || within > MAX_LENGTH {
             let place = cx.at(&["proxies", &entry.name, "repeats", "within"]);
-            cx.error(place, format!("repeats within {within}: expected more than nothing, and {MAX_LENGTH} at most"), "60s is usual");
+            cx.error(
+                place,
+                format!("repeats within {within}: expected more than nothing, and {MAX_LENGTH} at most"),
+                "60s is usual",
+            );
         } else if within > Span::from_secs(600) {
             let place = cx.at(&["proxies", &entry.name, "repeats", "within"]);
             cx.warn(place, format!("repeats within {within}: 200,000 requests are remembered at most"), "make it shorter");
@@ -79,7 +83,11 @@ pub(super) fn on(step: &RawStep, proxies: &[NamedProxy], raw: &RawPlan, cx: &mut
         return 0;
     }
     let Some(number) = number(name, *place, proxies, raw, cx) else { return 0 };
-    let scopes = [("fleets", place_of(&step.fleets)), ("regions", place_of(&step.regions)), ("destinations", place_of(&step.destinations))];
+    let scopes = [
+        ("fleets", place_of(&step.fleets)),
+        ("regions", place_of(&step.regions)),
+        ("destinations", place_of(&step.destinations)),
+    ];
     for (key, scope) in scopes {
         if let Some(place) = scope {
             let message = format!("`{key}` with `on: {name}`: the requests there are your service's, and belong to no fleet");
@@ -93,7 +101,9 @@ pub(super) fn on(step: &RawStep, proxies: &[NamedProxy], raw: &RawPlan, cx: &mut
         cx.error(*place, message, format!("write `protocol: http` at `proxies.{name}`, or use `reset`, `hang` or `blackhole`"));
     }
     if matches!(fault.value, Fault::Refuse(_)) {
-        let message = format!("connects that `{name}` refuses are your service's, and nobody counts them: only live connections that it ends are");
+        let message = format!(
+            "connects that `{name}` refuses are your service's, and nobody counts them: only live connections that it ends are"
+        );
         cx.warn(fault.place, message, "use `reset`, which meets every request, where the service makes a connection for each");
     }
     number
@@ -144,7 +154,11 @@ pub(super) fn gate(gate: &GateConfig, index: &str, proxies: &[NamedProxy], raw: 
     known(figure, name, cx.at(&["gates", index, figure.word()]), cx);
     if gate.fleet.is_some() {
         let place = cx.at(&["gates", index, "fleet"]);
-        cx.error(place, format!("the requests at `{name}` are your service's, and belong to no fleet"), "remove `fleet`, or `at`");
+        cx.error(
+            place,
+            format!("the requests at `{name}` are your service's, and belong to no fleet"),
+            "remove `fleet`, or `at`",
+        );
     }
     let judged = raw.recovery.as_ref().and_then(|recovery| recovery.0.as_ref()).and_then(|recovery| recovery.value.at.as_ref());
     let of_recovery = matches!(figure, Figure::RecoveryTime | Figure::ErrorWindow | Figure::Relapses);
@@ -156,7 +170,8 @@ pub(super) fn gate(gate: &GateConfig, index: &str, proxies: &[NamedProxy], raw: 
 
 fn known(figure: Figure, at: &str, place: Place, cx: &mut Context) {
     if !figure.known_at_taps() {
-        let message = format!("`{}` is not known at `{at}`, where requests pass and no client tells what it holds", figure.word());
+        let message =
+            format!("`{}` is not known at `{at}`, where requests pass and no client tells what it holds", figure.word());
         cx.error(place, message, "such as `retry_share`, `amplification`, `errors`, `attempts`, `p99` or `in_flight`");
     }
 }

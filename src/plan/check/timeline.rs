@@ -37,13 +37,7 @@ impl Checked {
 }
 
 /// Checks every step.
-pub(super) fn check(
-    raw: &RawPlan,
-    all: &[Fleet],
-    named: &[NamedProxy],
-    length: Option<Span>,
-    cx: &mut Context,
-) -> Checked {
+pub(super) fn check(raw: &RawPlan, all: &[Fleet], named: &[NamedProxy], length: Option<Span>, cx: &mut Context) -> Checked {
     let mut checked = Checked::nothing();
     let Some(list) = &raw.timeline.0 else { return checked };
     if list.len() > MAX_STEPS {

@@ -2,7 +2,7 @@
 
 use super::build::{fine, ratio, sketch_ms};
 use super::timeline::{WaveResult, wave_result};
-use crate::metrics::{RunRecord, Sketch, TapRecord, TapWindow, Tally};
+use crate::metrics::{RunRecord, Sketch, Tally, TapRecord, TapWindow};
 use crate::time::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

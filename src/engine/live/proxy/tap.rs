@@ -178,7 +178,9 @@ mod tests {
         let key = "Idempotency-Key: abc \r\n";
         assert!(of("POST", "/a", key).1 && !of("POST", "/a", "x: y\r\n").1);
         assert_eq!(of("POST", "/a", key), of("POST", "/a", "x-request-id: 7\r\nidempotency-key: abc\r\n"));
-        for other in [of("PUT", "/a", key), of("POST", "/a?b", key), of("POST", "/a", "idempotency-key: abd\r\n"), of("POST", "/a", "")] {
+        for other in
+            [of("PUT", "/a", key), of("POST", "/a?b", key), of("POST", "/a", "idempotency-key: abd\r\n"), of("POST", "/a", "")]
+        {
             assert_ne!(of("POST", "/a", key).0, other.0);
         }
     }

@@ -5,6 +5,7 @@
 mod faults;
 mod relay;
 mod scale;
+mod tap;
 
 use super::*;
 use crate::engine::live::clock::LiveClock;
