@@ -556,6 +556,41 @@ mod tests {
     }
 
     #[test]
+    fn what_passed_a_proxy_has_a_line_and_says_so_where_retries_are_not_known() {
+        let mut result = sample::stuck();
+        let proxy = ProxyResult {
+            name: "provider".into(),
+            connects: 7,
+            requests: 12_345,
+            repeats: 8_000,
+            unknown: 0,
+            amplification: Some(2.84),
+            retry_share: Some(0.648),
+            peak_requests: Some(300.0),
+            classes: [("2xx".to_string(), 4_000)].into(),
+            statuses: [(200, 4_000), (429, 300), (503, 8_000)].into(),
+            resets: 40,
+            unanswered: 4,
+            unreached: 1,
+            p50_ms: Some(2.0),
+            p99_ms: Some(31.0),
+            peak_in_flight: 60,
+            wave: None,
+            windows: Vec::new(),
+        };
+        let unclear = ProxyResult { name: "cache".into(), amplification: None, retry_share: None, ..proxy.clone() };
+        result.proxies = vec![proxy, unclear];
+        let style = Style { width: 120, ..Style::default() };
+        let text = verdict(&result, &style, None);
+        let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_string();
+        assert_eq!(
+            line("provider"),
+            "provider    12.3k requests  amplification 2.84x  retry share 64.8%  p99 31ms  8,300 refused or failed  45 not answered"
+        );
+        assert!(line("cache").contains("amplification n/a  retry share n/a"), "{text}");
+    }
+
+    #[test]
     fn waves_and_actions_have_a_line_each() {
         let wave = |verdict| WaveResult {
             verdict,

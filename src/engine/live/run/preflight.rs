@@ -2,7 +2,7 @@
 
 use super::coordinator::{Coordinator, Parts};
 use super::hearing::Hearing;
-use super::proxies::{self, Proxies};
+use super::proxies::{self, Proxies, Upstreams};
 use super::{RunError, RunSetup};
 use crate::engine::live::actions::{self, Outside};
 use crate::engine::live::clock::{Clock, LiveClock};
@@ -46,8 +46,9 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         move || dialled(&plan, &allowed, setup.approve, &clock)
     });
     let aimed = unless_interrupted(&mut signals, aiming).await?.map_err(|error| RunError::WarmUp(error.to_string()))?;
-    let (aim, (upstreams, silent), checks, outside) = aimed?;
-    warnings.extend(aim.warning.into_iter().chain(silent));
+    let (aim, upstreams, checks, outside) = aimed?;
+    warnings.extend(aim.warning);
+    warnings.extend(upstreams.warnings);
     let requests = Arc::new(Requests::new(&plan, &aim.authority, &aim.path)?);
     let (target, upstream) = match aim.upstream {
         Some(upstream) => (None, upstream),
@@ -65,7 +66,7 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     let setup_of_proxy = ProxySetup { nothing, entrances, protocol, shards, upstream, clock: clock.clone() };
     let proxy = Arc::new(Proxy::bind(setup_of_proxy)?);
     let note = note_backlog(&proxy, &plan, &mut warnings);
-    let proxies = Proxies::open(proxy, &plan, upstreams, &timeline, shards, &clock)?;
+    let proxies = Proxies::open(proxy, &plan, upstreams.all, &timeline, shards, &clock)?;
     let phases = timeline.phases(plan.length);
     let (heard, mut messages) = mpsc::unbounded_channel();
     let shards = spawn_shards(shards, &plan, &requests, &proxies, &clock, &phases, &heard)?;
@@ -126,7 +127,7 @@ fn dialled(
     allowed: &Allowed,
     approved: bool,
     clock: &Arc<LiveClock>,
-) -> Result<(Aim, (Vec<Upstream>, Vec<String>), stop::Prepared, actions::Prepared), RunError> {
+) -> Result<(Aim, Upstreams, stop::Prepared, actions::Prepared), RunError> {
     let aim = aim(plan, allowed, clock)?;
     let upstreams = proxies::upstreams(plan, allowed, clock)?;
     let checks = Checks::prepare(&plan.stop_if, allowed, plan.target.ca_file.as_deref())?;

@@ -124,12 +124,20 @@ fn setup(
     }
 }
 
-/// Where the plan's own proxies lead, each looked up and guarded like the target; and a warning for each that nothing answers at. Blocks.
+/// Where the plan's own proxies lead.
+pub struct Upstreams {
+    /// In the order of the plan.
+    pub all: Vec<Upstream>,
+    /// One for each at which nothing answers.
+    pub warnings: Vec<String>,
+}
+
+/// Looks up where the plan's own proxies lead, each guarded like the target. Blocks.
 ///
 /// # Errors
 /// A refusal, or an unknown host.
-pub fn upstreams(plan: &Plan, allowed: &Allowed, clock: &Arc<LiveClock>) -> Result<(Vec<Upstream>, Vec<String>), RunError> {
-    let (mut upstreams, mut warnings) = (Vec::new(), Vec::new());
+pub fn upstreams(plan: &Plan, allowed: &Allowed, clock: &Arc<LiveClock>) -> Result<Upstreams, RunError> {
+    let (mut all, mut warnings) = (Vec::new(), Vec::new());
     for proxy in &plan.proxies {
         let url = &proxy.config.upstream.value.0;
         let (dialler, warning) = Dialler::new(url, allowed.clone(), clock.clone() as Arc<dyn Clock>)?;
@@ -138,8 +146,8 @@ pub fn upstreams(plan: &Plan, allowed: &Allowed, clock: &Arc<LiveClock>) -> Resu
             let (config, name) = tls::client(&url.host, plan.target.ca_file.as_deref())?;
             upstream = upstream.with_tls(config, name);
         }
-        upstreams.push(upstream);
+        all.push(upstream);
         warnings.extend(warning.map(|warning| format!("at {}: {warning}", proxy.name)));
     }
-    Ok((upstreams, warnings))
+    Ok(Upstreams { all, warnings })
 }
