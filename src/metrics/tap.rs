@@ -4,8 +4,8 @@
 //! `Idempotency-Key` passed before, the last of them no longer ago than `repeats.within`; where it has no such header, one with the same body. The
 //! first stands for the operation, each repeat for a retry of it, whether or not the one before was answered: what is sent again after a good
 //! answer is work done twice all the same. A request without key and without body says nothing of itself, and one whose body is longer
-//! than [`MOST_BODY`], or never came, says too little: these are *unknown*, they count as neither, and a tap with more than a few of them
-//! gives no evidence of retries ([`TapRecord::doubt`]).
+//! than [`MOST_BODY`], or never came, says too little: these are *unknown*. They pass for new ones, and so a tap with more than a few of them gives no
+//! evidence of retries ([`TapRecord::doubt`]).
 //!
 //! Owns the counting and what is remembered for it, which is bounded. Leaves to others: sockets (`engine::live`), and what the figures mean (`gate`).
 //!

@@ -262,7 +262,7 @@ fn destination(of: &DestinationResult, style: &Style) -> String {
 fn proxy(of: &ProxyResult, style: &Style) -> String {
     let bad = of.resets + of.unanswered + of.unreached;
     let parts = [
-        format!("{} requests", number(of.requests as f64)),
+        format!("{} requests", count(of.requests)),
         format!("amplification {}", factor(of.amplification)),
         format!("retry share {}", percent(of.retry_share)),
         format!("p99 {}", millis(of.p99_ms)),
@@ -565,7 +565,7 @@ mod tests {
             repeats: 8_000,
             unknown: 0,
             amplification: Some(2.84),
-            retry_share: Some(0.648),
+            retry_share: Some(0.65),
             peak_requests: Some(300.0),
             classes: [("2xx".to_string(), 4_000)].into(),
             statuses: [(200, 4_000), (429, 300), (503, 8_000)].into(),
@@ -585,7 +585,7 @@ mod tests {
         let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_string();
         assert_eq!(
             line("provider"),
-            "provider    12.3k requests  amplification 2.84x  retry share 64.8%  p99 31ms  8,300 refused or failed  45 not answered"
+            "provider    12,345 requests  amplification 2.84x  retry share 65%  p99 31ms  8,300 refused or failed  45 not answered"
         );
         assert!(line("cache").contains("amplification n/a  retry share n/a"), "{text}");
     }
