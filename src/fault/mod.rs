@@ -21,6 +21,7 @@
 
 pub mod active;
 pub mod blackhole;
+pub mod external;
 pub mod fate;
 pub mod hang;
 pub mod latency;

@@ -2,6 +2,7 @@
 
 use super::action::RawAction;
 use super::compare::RawCompare;
+use super::external::ExternalProxy;
 use super::fleet::RawFleet;
 use super::presets::PolicySpec;
 use super::proxy::ProxyConfig;
@@ -75,6 +76,8 @@ record! {
         steady_state: Option<Lenient<At<SteadyState>>>,
         /// The faults, and what else happens.
         timeline: Lenient<Vec<Lenient<At<RawStep>>>> = Lenient(Some(Vec::new())),
+        /// A Toxiproxy that carries out the faults of the timeline in a live run; our own proxy where nothing is said.
+        proxy: Option<Lenient<At<ExternalProxy>>>,
         /// What counts as recovered.
         recovery: Option<Lenient<At<RecoveryConfig>>>,
         /// Checks on the run, and on the seeds of many.

@@ -5,6 +5,7 @@ mod calls;
 mod changes;
 mod compare;
 mod devices;
+mod external;
 mod fleets;
 mod guards;
 mod judge;
@@ -74,6 +75,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
     }
     let proxies = proxies::check(&raw, &mut cx);
     let timeline = timeline::check(&raw, &fleets, &proxies, length, &mut cx);
+    let external = external::check(&raw, &timeline.steps, &mut cx);
     returns::resolve(&mut fleets, &raw, &timeline, &mut cx);
     let judged = judge::check(&raw, &timeline, &fleets, &proxies, length, &mut cx);
     let compare = compare::check(&raw, &fleets, &mut cx);
@@ -86,6 +88,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
         fleets,
         steady_state: judged.steady_state,
         timeline: timeline.steps,
+        external,
         actions: timeline.actions,
         recovery: judged.recovery,
         gates: judged.gates,

@@ -1,0 +1,123 @@
+//! What a fault is in Toxiproxy's terms.
+
+use super::super::{Fault, Stream, Toxic, ToxicKind};
+use crate::time::{Share, Span};
+
+/// What the proxy of a Toxiproxy is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Demand {
+    /// That it is down: its connections are closed, and new ones refused.
+    Down,
+    /// That it has these toxics, one a stream at most.
+    Toxics(Vec<Toxic>),
+}
+
+/// Why a Toxiproxy cannot do it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unable {
+    /// What it lacks, in a sentence.
+    pub why: String,
+    /// What can be done about it.
+    pub remedy: &'static str,
+}
+
+/// Leave it to our own proxy.
+const OURS: &str = "leave `proxy` out, and our own proxy does it";
+
+/// What a fault is in Toxiproxy's terms.
+///
+/// # Errors
+/// What Toxiproxy cannot do: whatever needs to know where a request begins, and to hold one for later.
+pub fn demand(fault: &Fault) -> Result<Demand, Unable> {
+    use Stream::{Downstream, Upstream};
+    let dropped = |share, streams: &[Stream]| {
+        let dropped = |stream: &Stream| toxic(*stream, share, ToxicKind::Timeout { timeout: Span::ZERO });
+        Demand::Toxics(streams.iter().map(dropped).collect())
+    };
+    match fault {
+        Fault::Refuse(_) => Ok(Demand::Down),
+        Fault::Hang(hang) => unheld(hang.release).map(|()| dropped(Share::ALL, &[Downstream])),
+        Fault::Blackhole(hole) => unheld(hole.release).map(|()| dropped(hole.share, &[Upstream, Downstream])),
+        Fault::Reset(reset) => one(reset.share, ToxicKind::ResetPeer { timeout: Span::ZERO }),
+        Fault::Latency(latency) => {
+            let kind = ToxicKind::Latency { latency: whole_millis(latency.add), jitter: whole_millis(latency.jitter) };
+            one(latency.share, kind)
+        }
+        // Faults of bytes that Toxiproxy has a toxic for belong above, each with its kind; what follows needs to know what a request is.
+        Fault::Status(_) | Fault::RateLimit(_) => {
+            Err(Unable { why: "a Toxiproxy moves bytes, and knows of no request that it could answer".into(), remedy: OURS })
+        }
+    }
+}
+
+/// One toxic, on the way from upstream to client.
+fn one(share: Share, kind: ToxicKind) -> Result<Demand, Unable> {
+    Ok(Demand::Toxics(vec![toxic(Stream::Downstream, share, kind)]))
+}
+
+fn toxic(stream: Stream, share: Share, kind: ToxicKind) -> Toxic {
+    Toxic { stream, toxicity: share.get(), kind }
+}
+
+fn unheld(release: bool) -> Result<(), Unable> {
+    let why = "a Toxiproxy drops what it swallows, and so has nothing to let go (`release`) when the fault ends";
+    let remedy = "leave `release` out; or leave `proxy` out, and our own proxy does it";
+    if release { Err(Unable { why: why.into(), remedy }) } else { Ok(()) }
+}
+
+/// The whole number of milliseconds that is nearest; one at least, where there is any delay.
+fn whole_millis(span: Span) -> Span {
+    let nearest = Span::from_millis((span + Span::from_micros(500)).as_millis());
+    if span.is_zero() { span } else { nearest.max(Span::from_millis(1)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::timeline::tests::fault;
+    use super::super::super::{Blackhole, Latency};
+    use super::*;
+
+    #[test]
+    fn what_each_fault_is_in_toxiproxys_terms() {
+        let timeout = ToxicKind::Timeout { timeout: Span::ZERO };
+        let on = |stream, toxicity, kind: &ToxicKind| Toxic { stream, toxicity, kind: kind.clone() };
+        let (up, down) = (Stream::Upstream, Stream::Downstream);
+        let reset = ToxicKind::ResetPeer { timeout: Span::ZERO };
+        let late = ToxicKind::Latency { latency: Span::from_millis(800), jitter: Span::ZERO };
+        for (text, wanted) in [
+            ("refuse", Demand::Down),
+            ("hang", Demand::Toxics(vec![on(down, 1.0, &timeout)])),
+            ("blackhole", Demand::Toxics(vec![on(up, 1.0, &timeout), on(down, 1.0, &timeout)])),
+            ("blackhole-half", Demand::Toxics(vec![on(up, 0.5, &timeout), on(down, 0.5, &timeout)])),
+            ("reset", Demand::Toxics(vec![on(down, 1.0, &reset)])),
+            ("reset-half", Demand::Toxics(vec![on(down, 0.5, &reset)])),
+            ("latency 800", Demand::Toxics(vec![on(down, 1.0, &late)])),
+        ] {
+            assert_eq!(demand(&fault(text)), Ok(wanted), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_needs_to_know_requests_or_to_hold_them_is_refused() {
+        let held = Fault::Blackhole(Blackhole { share: Share::ALL, release: true });
+        for (fault, words) in [
+            (fault("status 503"), "no request that it could answer"),
+            (fault("limit 5"), "no request that it could answer"),
+            (fault("hang-release"), "`release`"),
+            (held, "`release`"),
+        ] {
+            let unable = demand(&fault).unwrap_err();
+            assert!(unable.why.contains(words) && unable.remedy.contains("our own proxy"), "{unable:?}");
+        }
+    }
+
+    #[test]
+    fn delays_are_whole_milliseconds_and_no_delay_becomes_none() {
+        for (micros, millis) in [(0, 0), (1, 1), (1_499, 1), (1_500, 2), (20_000, 20)] {
+            let late = Latency { add: Span::from_micros(micros), jitter: Span::from_micros(micros), share: Share::ALL };
+            let Ok(Demand::Toxics(toxics)) = demand(&Fault::Latency(late)) else { panic!("latency is a toxic") };
+            let span = Span::from_millis(millis);
+            assert_eq!(toxics[0].kind, ToxicKind::Latency { latency: span, jitter: span }, "{micros}us");
+        }
+    }
+}
