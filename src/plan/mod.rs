@@ -14,6 +14,7 @@ mod load;
 mod overrides;
 mod periods;
 pub mod presets;
+pub mod proxy;
 pub mod raw;
 pub mod service;
 pub mod target;
@@ -29,6 +30,7 @@ pub use error::{Diagnostics, PlanError};
 pub use external::External;
 pub use load::{Loaded, Source, decode, load};
 pub use overrides::value_of;
+pub use proxy::NamedProxy;
 pub use raw::RawPlan;
 pub use target::{HeaderValue, Route, StatusSet, Success, TargetConfig};
 pub use tls::{TlsBack, TlsFront};
@@ -57,6 +59,8 @@ pub struct Plan {
     pub target: TargetConfig,
     /// The network of a simulated run.
     pub network: Network,
+    /// The proxies beside the one between clients and target, in the order of the plan: the n-th is number n, from 1.
+    pub proxies: Vec<NamedProxy>,
     /// The fleets, in the order of the plan; their number is their index.
     pub fleets: Vec<Fleet>,
     /// The baseline.

@@ -3,6 +3,7 @@
 mod bytes;
 mod devices;
 mod external;
+mod proxies;
 mod queue;
 mod service;
 mod services;

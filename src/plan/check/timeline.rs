@@ -2,13 +2,13 @@
 
 use super::actions::Actions;
 use super::target::whole_seconds;
-use super::{Context, MAX_LENGTH, changes, names, scope, tls, workers};
+use super::{Context, MAX_LENGTH, changes, names, proxies, scope, tls, workers};
 use crate::config::{At, Place};
 use crate::fault::{Distribution, Fault, Step, destination_key};
 use crate::fleet::FleetAction;
 use crate::plan::action::{Action, Deed};
 use crate::plan::raw::RawStep;
-use crate::plan::{Fleet, RawPlan};
+use crate::plan::{Fleet, NamedProxy, RawPlan};
 use crate::time::{Share, Span, Timestamp};
 
 /// Words that a gate's `during` gives a meaning.
@@ -37,7 +37,7 @@ impl Checked {
 }
 
 /// Checks every step.
-pub(super) fn check(raw: &RawPlan, all: &[Fleet], length: Option<Span>, cx: &mut Context) -> Checked {
+pub(super) fn check(raw: &RawPlan, all: &[Fleet], named: &[NamedProxy], length: Option<Span>, cx: &mut Context) -> Checked {
     let mut checked = Checked::nothing();
     let Some(list) = &raw.timeline.0 else { return checked };
     if list.len() > MAX_STEPS {
@@ -54,6 +54,7 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], length: Option<Span>, cx: &mut
         let name = name(step, &given, &checked, cx);
         let (from, to) = times(step, length, &name, cx);
         let index = index.to_string();
+        let on = proxies::on(step, named, raw, cx);
         if let Some(At { value: of, place: at }) = &step.fault {
             fault(of, &["timeline", &index, "fault"], cx);
             tls::handshake_fault(of, false, *at, cx);
@@ -65,7 +66,7 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], length: Option<Span>, cx: &mut
                 from,
                 to,
                 fault: Some(of.clone()),
-                on: 0,
+                on,
                 fleets,
                 regions,
                 destinations,

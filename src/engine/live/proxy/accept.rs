@@ -88,6 +88,7 @@ impl Door {
     fn welcome(&self, client: TcpStream) {
         // It fails only where the client has gone already, which its own task will find out.
         let _ = client.set_nodelay(true);
+        self.hub.control.tap.iter().for_each(|tap| tap.connected(&*self.hub.control.clock));
         let guest = Guest::new(self.connections.clone(), self.hub.clone());
         let (hub, upstream, origin) = (self.hub.clone(), self.upstream.clone(), self.origin);
         let number = hub.control.numbers[usize::from(origin.fleet)].fetch_add(1, Ordering::Relaxed);

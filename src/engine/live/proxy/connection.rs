@@ -16,6 +16,7 @@ use super::h2::{self, Preface, Visit};
 use super::http::{BadRequest, MAX_HEAD, RequestHead, head_ends, request_head};
 use super::hub::{Hub, Registration};
 use super::io::{Wire, poll_drain, poll_read, with_buffer};
+use super::tap::Tapping;
 use super::tls::ClientTls;
 use super::upstream::{DialError, Upstream};
 use crate::fault::{Active, Fate, Origin, Request, Strike};
@@ -71,6 +72,7 @@ pub(super) struct Connection {
     /// Bytes of the client that nobody has consumed: a head that is not complete, a body, or pipelined requests.
     pub(super) inbox: Vec<u8>,
     pub(super) wire: Option<Wire>,
+    pub(super) tap: Tapping,
     /// The last snapshot that this connection has met, and its number.
     seen: Active,
     generation: u64,
@@ -92,6 +94,7 @@ impl Connection {
     ) {
         let place = hub.register().await;
         let (seen, generation) = (hub.active(), hub.generation());
+        let tap = Tapping::new(&hub.control);
         let connection = Self {
             hub,
             place,
@@ -103,6 +106,7 @@ impl Connection {
             client,
             inbox: Vec::new(),
             wire: None,
+            tap,
             seen,
             generation,
             request: None,
@@ -160,7 +164,12 @@ impl Connection {
         let served: Flow<Infallible> = async {
             loop {
                 match self.next_head().await? {
-                    Next::Request(head) => self.request(head).await?,
+                    Next::Request(head) => {
+                        self.tap.request(&self.inbox, &head);
+                        let served = self.request(head).await;
+                        self.tap.ended(&served);
+                        served?;
+                    }
                     Next::Unasked(byte) => Exchange::tunnel(byte).run(self).await?,
                 }
                 self.request = None;
@@ -214,7 +223,8 @@ impl Connection {
     }
 
     /// Carries out the fate of a request.
-    async fn request(&mut self, head: RequestHead) -> Flow<()> {
+    async fn request(&mut self, mut head: RequestHead) -> Flow<()> {
+        head.ours = head.ours.filter(|_| !self.tap.is_there());
         let request = match head.ours {
             Some((key, attempt)) => Request::ours(self.origin, key, attempt).bound_for(head.destination),
             None => Request::foreign(self.origin, self.number, self.requests),
@@ -283,6 +293,7 @@ impl Connection {
             }
             Err(error) => {
                 self.hub.control.trouble.failed_dial(&error);
+                self.tap.unreached();
                 Err(End::Unreachable)
             }
         }
@@ -308,6 +319,7 @@ impl Connection {
         let closes = head.closes || (head.expects_continue && !head.body.done());
         while !head.body.done() && !head.expects_continue {
             let taken = head.body.take(&self.inbox).map_err(|_| End::BadRequest(BadRequest::Malformed))?;
+            self.tap.body(&self.inbox[..taken], head.body.done());
             self.inbox.drain(..taken);
             if taken == 0 {
                 poll_fn(|cx| self.poll_more(cx)).await?;
@@ -316,6 +328,7 @@ impl Connection {
         let mut bytes =
             answer::render(status, hint.map(|said| said.header(self.hub.control.clock.wall_millis())), body, head.method, closes);
         poll_fn(|cx| self.poll_send(cx, &mut bytes)).await?;
+        self.tap.answered(status);
         if closes { Err(End::Answered) } else { Ok(()) }
     }
 

@@ -1,5 +1,6 @@
 //! What all threads of a proxy share: the snapshot in force, what it touched, and what went wrong.
 
+use super::tap::Tap;
 use crate::engine::live::clock::Clock;
 use crate::fault::Active;
 use crate::time::Span;
@@ -37,6 +38,8 @@ pub(super) struct Control {
     /// Connects to the upstream that came about, and the nanoseconds that the fastest took.
     connects: (AtomicU64, AtomicU64),
     pub(super) trouble: Trouble,
+    /// Where what passes is counted.
+    pub(super) tap: Option<Tap>,
 }
 
 /// Bounds that were reached, and how often.
@@ -82,6 +85,7 @@ impl Control {
             live: AtomicUsize::new(0),
             connects: (AtomicU64::new(0), AtomicU64::new(u64::MAX)),
             trouble: Trouble::default(),
+            tap: None,
         }
     }
 

@@ -26,12 +26,14 @@ mod io;
 mod link;
 mod listen;
 mod relay;
+mod tap;
 #[cfg(test)]
 mod tests;
 mod tls;
 mod upstream;
 
 pub use answer::UNREACHABLE;
+pub use tap::Tap;
 pub use tls::ClientTls;
 pub use upstream::{Resolve, Upstream, UpstreamError};
 
@@ -134,6 +136,21 @@ impl Proxy {
     /// Speaks TLS to clients, on every port.
     pub fn with_tls(self, tls: ClientTls) -> Self {
         Self { tls: Some(Arc::new(tls)), ..self }
+    }
+
+    /// The same with a tap, which counts what passes. Its traffic then is a service's own: nothing in a request's headers makes it one of our clients'.
+    ///
+    /// # Panics
+    /// Once a shard serves it.
+    #[must_use]
+    pub fn with_tap(mut self, tap: Tap) -> Self {
+        Arc::get_mut(&mut self.control).expect("no shard serves it yet").tap = Some(tap);
+        self
+    }
+
+    /// Its tap, if it has one.
+    pub fn tap(&self) -> Option<&Tap> {
+        self.control.tap.as_ref()
     }
 
     /// Where the clients of a fleet, in a region, connect.

@@ -7,6 +7,7 @@ mod faults;
 mod h2;
 mod relay;
 mod scale;
+mod tap;
 mod tls;
 
 use super::*;
