@@ -10,6 +10,7 @@ pub mod finish;
 pub mod init;
 pub mod output;
 pub mod policies;
+pub mod proxy;
 pub mod run;
 pub mod schema;
 pub mod simulate;
@@ -50,6 +51,15 @@ enum Command {
     Schema(schema::Args),
     /// Write a commented plan to start from.
     Init(init::Args),
+    /// Run the fault proxy alone, with Toxiproxy's API.
+    ///
+    /// Toxiproxy's clients drive it unchanged; ARCHITECTURE.md lists where it answers otherwise, and why.
+    /// Counters are at /metrics of the API (Prometheus).
+    ///
+    ///   stormwake proxy --listen 127.0.0.1:9001 --upstream 127.0.0.1:5432
+    ///   curl -d '{"type": "latency", "attributes": {"latency": 200}}' localhost:8474/proxies/proxy-1/toxics
+    #[command(verbatim_doc_comment)]
+    Proxy(proxy::Args),
     /// Run the built-in target alone.
     ///
     /// Its counts are at /stormwake/stats (JSON) and /metrics (Prometheus).
@@ -97,6 +107,7 @@ pub fn main() -> ExitCode {
         Command::Audit(args) => audit::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Init(args) => init::run(args),
+        Command::Proxy(args) => proxy::run(args),
         Command::Target(args) => target::run(args),
         Command::Watchdog => watchdog::run(),
     };

@@ -13,6 +13,8 @@ mod incident_b;
 mod nginx;
 mod plans;
 mod presets;
+mod proxy;
+mod proxy_replay;
 mod seeds;
 mod signals;
 mod simulated;

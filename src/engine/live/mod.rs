@@ -8,6 +8,7 @@ pub mod file;
 pub mod group;
 pub mod guard;
 pub mod limits;
+pub mod plane;
 pub mod proxy;
 pub mod run;
 pub mod shard;

@@ -51,7 +51,7 @@ impl Door {
         let mut listener = TcpListener::from_std(listener).ok();
         while !self.hub.is_closed() {
             let generation = self.hub.generation();
-            if !self.hub.is_open() || self.hub.active().refusing(self.origin).next().is_some() {
+            if !self.hub.welcomes() || self.hub.active().refusing(self.origin).next().is_some() {
                 listener = None;
                 self.hub.control.door_at(self.number, generation);
                 self.unless_changed(generation, std::future::pending::<()>()).await;

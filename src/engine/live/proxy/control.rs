@@ -15,6 +15,8 @@ pub(super) struct Installed {
     pub(super) active: Active,
     /// Whether clients are let in at all.
     pub(super) open: bool,
+    /// Whether nobody new is let in, open or not.
+    pub(super) draining: bool,
 }
 
 /// The most fleets of a plan.
@@ -76,7 +78,7 @@ impl Control {
         let counters = |n: usize, value: u64| (0..n).map(|_| AtomicU64::new(value)).collect();
         Self {
             clock,
-            installed: watch::Sender::new(Installed { generation: 0, active: nothing, open: true }),
+            installed: watch::Sender::new(Installed { generation: 0, active: nothing, open: true, draining: false }),
             generation: AtomicU64::new(0),
             doors: counters(origins * shards, NOT_KEPT),
             door_moved: Notify::new(),
@@ -97,6 +99,11 @@ impl Control {
     /// Lets clients in, or closes every listener and connection.
     pub(super) fn set_open(&self, open: bool) {
         self.change(|installed| installed.open = open);
+    }
+
+    /// Closes every listener, and no connection.
+    pub(super) fn drain(&self) {
+        self.change(|installed| installed.draining = true);
     }
 
     fn change(&self, change: impl FnOnce(&mut Installed)) {

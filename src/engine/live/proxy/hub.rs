@@ -83,6 +83,12 @@ impl Hub {
         self.installed.borrow().open
     }
 
+    /// Whether a listener may be open: clients are let in, and new ones too.
+    pub(super) fn welcomes(&self) -> bool {
+        let installed = self.installed.borrow();
+        installed.open && !installed.draining
+    }
+
     /// Ends every task of the shard.
     pub(super) fn close(&self) {
         self.closed.set(true);

@@ -10,7 +10,8 @@ const BACKLOG: u32 = 8192;
 
 /// A port that is ours. The socket is bound and does not listen, so that the kernel refuses connects while no
 /// listener is open, and gives the port to nobody else.
-pub(super) struct Port {
+#[derive(Debug)]
+pub struct Port {
     pub(super) addr: SocketAddr,
     _bound: Socket,
 }
@@ -21,7 +22,7 @@ impl Port {
         let wanted = wanted.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         // A listener of this user that shares its port would let us share it too, unless we ask for it alone first.
         alone(wanted)?;
-        let bound = bind(wanted)?;
+        let bound = bind(wanted, false)?;
         let addr = bound.local_addr()?.as_socket().ok_or(io::ErrorKind::AddrNotAvailable)?;
         Ok(Self { addr, _bound: bound })
     }
@@ -29,7 +30,8 @@ impl Port {
 
 /// Opens a listener on a reserved port, beside those that are open.
 pub(super) fn open(addr: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
-    let socket = bind(addr)?;
+    // Its connections inherit this: one that lingers must not keep its port from whoever listens there next.
+    let socket = bind(addr, true)?;
     socket.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
     Ok(socket.into())
 }
@@ -41,9 +43,10 @@ fn alone(addr: SocketAddr) -> io::Result<()> {
     socket.listen(1)
 }
 
-fn bind(addr: SocketAddr) -> io::Result<Socket> {
+fn bind(addr: SocketAddr, beside_old_connections: bool) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(addr), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
+    socket.set_reuse_address(beside_old_connections)?;
     socket.set_reuse_port(true)?;
     socket.bind(&addr.into())?;
     Ok(socket)
@@ -85,6 +88,16 @@ mod tests {
             assert!(refused(port.addr));
         }
         assert!(TcpListener::bind(port.addr).is_err(), "nobody else gets it meanwhile");
+        let listener = open(port.addr, 16).unwrap();
+        let client = TcpStream::connect(port.addr).unwrap();
+        listener.set_nonblocking(false).unwrap();
+        let (served, _) = listener.accept().unwrap();
+        assert!(Port::reserve(Some(port.addr)).is_err(), "nor another proxy");
+        let addr = port.addr;
+        drop((listener, port));
+        let again = Port::reserve(Some(addr)).expect("an old connection is not in the way");
+        drop((served, client, again));
+        drop(Port::reserve(Some(addr)).expect("nor what is left of it"));
     }
 
     #[test]

@@ -33,9 +33,10 @@ mod tls;
 mod upstream;
 
 pub use answer::UNREACHABLE;
+pub use listen::Port;
 pub use tap::Tap;
 pub use tls::ClientTls;
-pub use upstream::{Resolve, Upstream, UpstreamError};
+pub use upstream::{Resolve, ResolveAll, Upstream, UpstreamError};
 
 use super::clock::Clock;
 use crate::fault::{Active, Origin};
@@ -107,7 +108,7 @@ pub struct Proxy {
     protocol: Protocol,
     tls: Option<Arc<ClientTls>>,
     /// By entrance.
-    ports: Vec<listen::Port>,
+    ports: Vec<Arc<Port>>,
     backlog: u32,
     backlog_notice: Option<String>,
     /// By shard and origin: listeners that wait for their shard to serve.
@@ -121,10 +122,22 @@ impl Proxy {
     /// # Errors
     /// When the kernel gives no socket.
     pub fn bind(setup: ProxySetup) -> Result<Self, ProxyError> {
+        Self::bind_over(setup, &[])
+    }
+
+    /// The same, on ports that other proxies hold already where these are asked for. Both listen until the other one is
+    /// dropped, so that what takes another's place can be ready before that goes.
+    ///
+    /// # Errors
+    /// When the kernel gives no socket.
+    pub fn bind_over(setup: ProxySetup, held: &[Arc<Port>]) -> Result<Self, ProxyError> {
         let ProxySetup { nothing, entrances, protocol, shards, upstream, clock } = setup;
         let (backlog, backlog_notice) = listen::backlog();
-        let ports = entrances.iter().map(|entrance| listen::Port::reserve(entrance.listen));
-        let ports: Vec<_> = ports.collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
+        let port = |entrance: &Entrance| match held.iter().find(|port| Some(port.addr) == entrance.listen) {
+            Some(port) => Ok(port.clone()),
+            None => Port::reserve(entrance.listen).map(Arc::new),
+        };
+        let ports: Vec<_> = entrances.iter().map(port).collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
         let listeners = || ports.iter().map(|port| listen::open(port.addr, backlog)).collect::<Result<_, _>>();
         let waiting: Vec<_> = (0..shards).map(|_| listeners()).collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
         let control = Control::new(clock, nothing.clone(), ports.len(), shards);
@@ -161,6 +174,11 @@ impl Proxy {
         let origin = origin.into();
         let place = self.entrances.binary_search_by_key(&origin, |entrance| entrance.origin).expect("the proxy was bound for it");
         self.ports[place].addr
+    }
+
+    /// The ports that it holds, by entrance.
+    pub fn ports(&self) -> &[Arc<Port>] {
+        &self.ports
     }
 
     /// Serves one shard's listeners and connections, until it is dropped; that closes them all. To run inside a
@@ -200,6 +218,11 @@ impl Proxy {
     /// Lets clients in; or closes every listener and connection, until it is told to let them in again. Never waits.
     pub fn set_open(&self, open: bool) {
         self.control.set_open(open);
+    }
+
+    /// Lets no more clients in, and those that are in finish. Never waits.
+    pub fn drain(&self) {
+        self.control.drain();
     }
 
     /// How many requests of a fleet have reached a shard's listeners.

@@ -17,10 +17,13 @@ use tokio_rustls::TlsConnector;
 /// must not block for long.
 pub type Resolve = Arc<dyn Fn() -> Result<SocketAddr, String> + Send + Sync>;
 
+/// The same with every address that there is, to be tried in this order.
+pub type ResolveAll = Arc<dyn Fn() -> Result<Vec<SocketAddr>, String> + Send + Sync>;
+
 /// Where requests go.
 #[derive(Clone)]
 pub struct Upstream {
-    resolve: Resolve,
+    resolve: ResolveAll,
     tls: Option<Tls>,
 }
 
@@ -78,6 +81,11 @@ impl Upstream {
 
     /// An upstream whose address is asked for, and so can be checked, at every connect.
     pub fn resolved_by(resolve: Resolve) -> Self {
+        Self::among(Arc::new(move || resolve().map(|addr| vec![addr])))
+    }
+
+    /// An upstream that is at the first of several addresses that accepts.
+    pub fn among(resolve: ResolveAll) -> Self {
         Self { resolve, tls: None }
     }
 
@@ -146,9 +154,9 @@ impl Upstream {
     }
 
     async fn connect(&self, clock: &dyn Clock) -> Result<(TcpStream, Span), DialError> {
-        let addr = (self.resolve)().map_err(DialError::Denied)?;
+        let addrs = (self.resolve)().map_err(DialError::Denied)?;
         let began = clock.now();
-        let stream = TcpStream::connect(addr).await.map_err(DialError::Io)?;
+        let stream = TcpStream::connect(addrs.as_slice()).await.map_err(DialError::Io)?;
         stream.set_nodelay(true).map_err(DialError::Io)?;
         Ok((stream, clock.now().since(began)))
     }
@@ -178,10 +186,10 @@ mod tests {
             ("https://127.0.0.1", "127.0.0.1:443", true),
         ] {
             let upstream = from(text, None).expect(text);
-            assert_eq!((upstream.resolve)(), Ok(addr.parse().unwrap()), "{text}");
+            assert_eq!((upstream.resolve)(), Ok(vec![addr.parse().unwrap()]), "{text}");
             assert_eq!(upstream.tls.is_some(), tls, "{text}");
         }
-        assert!((from("localhost:80", None).unwrap().resolve)().unwrap().ip().is_loopback());
+        assert!((from("localhost:80", None).unwrap().resolve)().unwrap()[0].ip().is_loopback());
         let named = from("https://127.0.0.1:1", Some("provider.test")).unwrap();
         assert_eq!(named.tls.unwrap().name, ServerName::try_from("provider.test").unwrap());
         for text in ["", "127.0.0.1", "ftp://x:1", "127.0.0.1:0x1", "http://x/path", "x:1/path", "https://u@x"] {

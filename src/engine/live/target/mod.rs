@@ -16,6 +16,7 @@ mod server;
 mod wire;
 
 pub use error::TargetError;
+pub use io::Io;
 pub use process::TargetProcess;
 pub use server::{Handle, Server, raise_file_limit};
 pub use wire::{CallStats, Change, Changed, PLAN_END, Ready, Stats, TargetStats};

@@ -1,0 +1,364 @@
+//! The fault plane: named proxies with their toxics, made, changed and removed while they run, by the API that
+//! Toxiproxy's clients speak.
+//!
+//! What may be done is decided in [`registry`], without effects; this file carries it out: listeners, threads, rules. A
+//! call is carried out whole or not at all: what is new is bound first, and only then takes the place of what was there.
+//! Nothing here waits for a connection. [`api`] speaks HTTP; what toxics do to bytes is `fault`'s and the proxy's.
+
+mod address;
+pub mod api;
+mod decode;
+mod differences;
+mod json;
+mod lookup;
+mod metrics;
+mod refusal;
+mod registry;
+mod shards;
+mod toxics;
+
+pub use differences::{DIFFERENCES, Difference};
+pub use json::Json;
+pub use refusal::Refusal;
+pub use registry::{Entry, ProxyInput};
+pub use toxics::ToxicInput;
+
+use super::clock::{Clock, LiveClock};
+use super::guard::Allowed;
+use super::proxy::{Entrance, Port, Proxy, ProxyError, ProxySetup};
+use crate::fault::{Active, Origin, Rule};
+use lookup::Lookup;
+use registry::{Registry, Wanted};
+use shards::{Done, Shards};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long a call waits until what it changed is so everywhere. It is in force from before that.
+const SETTLE: Duration = Duration::from_millis(25);
+
+/// What a plane is made from.
+#[derive(Clone, Debug)]
+pub struct PlaneSetup {
+    /// How many threads serve.
+    pub shards: usize,
+    /// Mixed into all dice.
+    pub seed: u64,
+    /// Whether proxies may listen beyond loopback.
+    pub exposed: bool,
+    /// The hosts beyond loopback that upstreams may be: names, `*.` names, or addresses.
+    pub allowed: Vec<String>,
+}
+
+/// The proxies. Shared by all threads through an `Arc`.
+pub struct Plane {
+    state: Mutex<State>,
+    allowed: Allowed,
+    clock: Arc<dyn Clock>,
+    seed: u64,
+}
+
+struct State {
+    registry: Registry,
+    running: BTreeMap<String, Running>,
+    shards: Shards,
+}
+
+/// A proxy that runs.
+struct Running {
+    /// Its number at the threads.
+    id: u64,
+    proxy: Arc<Proxy>,
+    rules: Vec<Acting>,
+}
+
+/// A toxic that acts.
+#[derive(Clone)]
+struct Acting {
+    /// Its name.
+    name: String,
+    rule: Arc<Rule>,
+    /// What it had touched before it was changed last.
+    before: u64,
+}
+
+/// Upstreams by their text.
+type Found = BTreeMap<String, Arc<Lookup>>;
+
+/// What has to become so at other threads.
+#[derive(Default)]
+struct Settling {
+    done: Done,
+    proxies: Vec<Arc<Proxy>>,
+}
+
+impl Plane {
+    /// A plane without proxies; starts its threads.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(setup: PlaneSetup) -> io::Result<Arc<Self>> {
+        let PlaneSetup { shards, seed, exposed, allowed } = setup;
+        let (registry, running) = (Registry::new(exposed), BTreeMap::new());
+        let state = Mutex::new(State { registry, running, shards: Shards::start(shards.max(1))? });
+        let allowed = Allowed::new(allowed, true);
+        Ok(Arc::new(Self { state, allowed, clock: LiveClock::starting_now(), seed }))
+    }
+
+    /// Every proxy by name.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.lock().registry.entries().cloned().collect()
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// Where there is none of that name.
+    pub fn entry(&self, name: &str) -> Result<Entry, Refusal> {
+        self.lock().registry.get(name).cloned()
+    }
+
+    /// Makes a proxy.
+    ///
+    /// # Errors
+    /// Why there is none; then nothing has changed. The same holds for every other change.
+    pub async fn create(&self, input: &ProxyInput) -> Result<Entry, Refusal> {
+        self.change_one(|registry| registry.created(input)).await
+    }
+
+    /// Changes where a proxy listens and sends, and whether it lets clients in. One that moves loses its connections.
+    ///
+    /// # Errors
+    /// Why it stays as it was.
+    pub async fn update(&self, name: &str, input: &ProxyInput) -> Result<Entry, Refusal> {
+        self.change_one(|registry| registry.updated(name, input)).await
+    }
+
+    /// Makes many, and changes those that are there; all of them or none.
+    ///
+    /// # Errors
+    /// Why nothing has changed. `at` begins with the number of the proxy, from 0, where the reason lies in one.
+    pub async fn populate(&self, inputs: &[ProxyInput]) -> Result<Vec<Entry>, Refusal> {
+        self.change(|registry| registry.populated(inputs)).await
+    }
+
+    /// Adds a toxic to a proxy.
+    ///
+    /// # Errors
+    /// Why it has none more.
+    pub async fn add_toxic(&self, proxy: &str, input: &ToxicInput) -> Result<Entry, Refusal> {
+        self.change_one(|registry| registry.with_toxic(proxy, input)).await
+    }
+
+    /// Changes a toxic's attributes, those that are said, and its toxicity.
+    ///
+    /// # Errors
+    /// Why it stays as it was.
+    pub async fn update_toxic(&self, proxy: &str, toxic: &str, input: &ToxicInput) -> Result<Entry, Refusal> {
+        self.change_one(|registry| registry.with_toxic_changed(proxy, toxic, input)).await
+    }
+
+    /// Takes a toxic out.
+    ///
+    /// # Errors
+    /// Where there is none of that name.
+    pub async fn remove_toxic(&self, proxy: &str, toxic: &str) -> Result<Entry, Refusal> {
+        self.change_one(|registry| registry.without_toxic(proxy, toxic)).await
+    }
+
+    /// Enables every proxy, and takes all toxics out.
+    pub async fn reset(&self) {
+        // Nothing of it can be refused: nothing moves.
+        let _ = self.change(|registry| Ok(registry.reset())).await;
+    }
+
+    /// Ends a proxy with its connections; its port is free again.
+    ///
+    /// # Errors
+    /// Where there is none of that name.
+    pub async fn remove(&self, name: &str) -> Result<(), Refusal> {
+        let settling = {
+            let mut state = self.lock();
+            state.registry.get(name)?;
+            state.registry.remove(name);
+            state.end(name)
+        };
+        settling.wait().await;
+        Ok(())
+    }
+
+    /// Closes every listener, and no connection.
+    pub fn drain(&self) {
+        self.lock().running.values().for_each(|running| running.proxy.drain());
+    }
+
+    /// How many clients are connected.
+    pub fn connections(&self) -> usize {
+        self.lock().running.values().map(|running| running.proxy.connections()).sum()
+    }
+
+    /// Everything that is counted, as Prometheus reads it.
+    pub fn metrics(&self) -> String {
+        let state = self.lock();
+        metrics::exposition(state.registry.entries().filter_map(|entry| Some((entry, state.running.get(&entry.name)?))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn change_one(&self, decide: impl Fn(&Registry) -> Result<Vec<Wanted>, Refusal>) -> Result<Entry, Refusal> {
+        let mut entries = self.change(decide).await?;
+        Ok(entries.pop().expect("a change of one proxy gives one"))
+    }
+
+    /// Decides, looks names up while others may decide too, decides again by what is there now, and carries that out.
+    async fn change(&self, decide: impl Fn(&Registry) -> Result<Vec<Wanted>, Refusal>) -> Result<Vec<Entry>, Refusal> {
+        let wanted = decide(&self.lock().registry)?;
+        let found = self.look_up(wanted).await?;
+        let (entries, settling) = {
+            let mut state = self.lock();
+            let wanted = decide(&state.registry)?;
+            self.carry_out(wanted, &found, &mut state)?
+        };
+        settling.wait().await;
+        Ok(entries)
+    }
+
+    async fn look_up(&self, wanted: Vec<Wanted>) -> Result<Found, Refusal> {
+        let moving = wanted.into_iter().map(|wanted| wanted.moves.then_some(wanted.entry));
+        let (places, entries): (Vec<usize>, Vec<Entry>) = moving.enumerate().filter_map(|(n, entry)| Some((n, entry?))).unzip();
+        let destinations = entries.iter().map(|entry| entry.destination.clone()).collect();
+        let lookups = lookup::begin(destinations, &self.allowed, &self.clock).await.map_err(|mut refusal| {
+            let place = refusal.at[0].parse().ok().and_then(|n: usize| places.get(n));
+            refusal.at[0] = place.copied().unwrap_or_default().to_string();
+            refusal
+        })?;
+        Ok(entries.into_iter().map(|entry| entry.upstream).zip(lookups).collect())
+    }
+
+    /// Binds what is new, and only then lets it take the place of what was there.
+    fn carry_out(&self, mut all: Vec<Wanted>, found: &Found, state: &mut State) -> Result<(Vec<Entry>, Settling), Refusal> {
+        let mut bound = self.bind(&mut all, found, state)?;
+        let mut settling = Settling::default();
+        for Wanted { entry, moves } in &all {
+            let before = state.running.get(&entry.name).map(|running| running.rules.clone()).unwrap_or_default();
+            if *moves {
+                settling.join(state.end(&entry.name));
+                let proxy = Arc::new(bound.remove(&entry.name).expect("what moves was bound"));
+                let (id, done) = state.shards.serve(&proxy);
+                settling.done.extend(done);
+                state.running.insert(entry.name.clone(), Running { id, proxy, rules: Vec::new() });
+            }
+            let was_enabled = *moves || state.registry.get(&entry.name).is_ok_and(|there| there.enabled);
+            let running = state.running.get_mut(&entry.name).expect("what does not move runs");
+            running.become_like(entry, was_enabled, &before, self.seed);
+            settling.proxies.push(running.proxy.clone());
+            state.registry.commit(entry.clone());
+        }
+        Ok((all.into_iter().map(|wanted| wanted.entry).collect(), settling))
+    }
+
+    fn bind(&self, all: &mut [Wanted], found: &Found, state: &State) -> Result<BTreeMap<String, Proxy>, Refusal> {
+        let moving = || all.iter().filter(|wanted| wanted.moves);
+        let held = moving().filter_map(|wanted| state.running.get(&wanted.entry.name));
+        let held: Vec<Arc<Port>> = held.flat_map(|running| running.proxy.ports().iter().cloned()).collect();
+        let mut bound = BTreeMap::new();
+        let mut taken = Vec::new();
+        for (n, Wanted { entry, .. }) in all.iter_mut().enumerate().filter(|(_, wanted)| wanted.moves) {
+            let proxy = if taken.contains(&entry.listen) {
+                Err(cannot_listen(entry.listen, &io::Error::from(rustix::io::Errno::ADDRINUSE)))
+            } else {
+                self.bind_one(entry, found, &held, state.shards.count())
+            };
+            let proxy = proxy.map_err(|refusal| refusal.at(&[&n.to_string()]))?;
+            entry.listen = proxy.addr(0);
+            taken.push(entry.listen);
+            bound.insert(entry.name.clone(), proxy);
+        }
+        Ok(bound)
+    }
+
+    fn bind_one(&self, entry: &Entry, found: &Found, held: &[Arc<Port>], shards: usize) -> Result<Proxy, Refusal> {
+        let lookup = found.get(&entry.upstream);
+        let lookup = lookup.ok_or_else(|| Refusal::new(409, "the proxy was changed at the same time: try again"))?;
+        let entrances = vec![Entrance { origin: Origin::from(0), listen: Some(entry.listen) }];
+        let (nothing, upstream) = (Active::new(self.seed, Vec::new()), lookup.upstream());
+        let (protocol, clock) = (entry.protocol, self.clock.clone());
+        let setup = ProxySetup { nothing, entrances, protocol, shards, upstream, clock };
+        let ProxyError::Listen(error) = match Proxy::bind_over(setup, held) {
+            Ok(proxy) => return Ok(proxy),
+            Err(error) => error,
+        };
+        Err(cannot_listen(entry.listen, &error))
+    }
+}
+
+impl State {
+    /// Ends what runs under a name, if anything does.
+    fn end(&mut self, name: &str) -> Settling {
+        let Some(Running { id, proxy, .. }) = self.running.remove(name) else { return Settling::default() };
+        proxy.set_open(false);
+        Settling { done: self.shards.drop(id), proxies: Vec::new() }
+    }
+}
+
+impl Running {
+    /// Puts toxics and openness in force. Rules that were there stay, with what they remember.
+    fn become_like(&mut self, entry: &Entry, was_enabled: bool, before: &[Acting], seed: u64) {
+        let same = |acting: &&Acting, number| acting.rule.number == number;
+        let rules = entry.harms().map(|harm| match before.iter().find(|acting| same(acting, harm.number)) {
+            Some(acting) => acting.clone(),
+            None => {
+                let changed = before.iter().find(|acting| acting.name == harm.name);
+                let rule = Arc::new(Rule::of_toxic(harm.number, harm.name.clone(), harm.toxic()));
+                Acting { name: harm.name.clone(), rule, before: changed.map_or(0, Acting::touched) }
+            }
+        });
+        let rules: Vec<Acting> = rules.collect();
+        let numbers = |rules: &[Acting]| rules.iter().map(|acting| acting.rule.number).collect::<Vec<_>>();
+        if numbers(&rules) != numbers(&self.rules) {
+            self.proxy.apply(Active::new(seed, rules.iter().map(|acting| acting.rule.clone()).collect()));
+        }
+        self.rules = rules;
+        if entry.enabled != was_enabled {
+            self.proxy.set_open(entry.enabled);
+        }
+    }
+}
+
+impl Acting {
+    fn touched(&self) -> u64 {
+        self.before + self.rule.touched()
+    }
+}
+
+impl Settling {
+    fn join(&mut self, other: Self) {
+        self.done.extend(other.done);
+        self.proxies.extend(other.proxies);
+    }
+
+    /// Waits for a moment at most: what has been decided is in force anyway.
+    async fn wait(self) {
+        let all = async {
+            for done in self.done {
+                // A thread that has ended has nothing left to do.
+                let _ = done.await;
+            }
+            for proxy in self.proxies {
+                proxy.settled(SETTLE).await;
+            }
+        };
+        let _ = tokio::time::timeout(SETTLE, all).await;
+    }
+}
+
+/// Says it as Go's network package does.
+fn cannot_listen(addr: SocketAddr, error: &io::Error) -> Refusal {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default().to_lowercase();
+    Refusal { environment: true, ..Refusal::new(500, format!("listen tcp {addr}: bind: {text}")).at(&["listen"]) }
+}

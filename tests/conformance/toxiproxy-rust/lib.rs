@@ -1,0 +1,1 @@
+//! Holds the client crate `toxiproxy_rust` and its lock; there is nothing to build for.
