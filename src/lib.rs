@@ -52,6 +52,7 @@
 //! 5. A gate without enough evidence is inconclusive, and inconclusive is never a pass: test `no_evidence_no_pass`.
 //! 6. Every queue, loop, buffer and run is bounded, and reaching a bound is counted and reported:
 //!    test `hostile_files_are_refused_in_bounded_time`, test `a_day_of_windows_is_bounded`,
+//!    test `memory_is_bounded_and_what_is_forgotten_too_soon_is_counted`,
 //!    test `a_target_that_is_down_or_broken_is_no_healthy_baseline`, test `time_that_stands_still_and_a_signal_within_a_window_end_a_run`.
 //! 7. Faults are leases: when the controller dies, they go with it. The proxy lives in its process, the built-in target
 //!    ends with its parent: test `a_killed_run_leaves_nothing_behind`. From a Toxiproxy a watchdog removes them:

@@ -11,6 +11,8 @@ pub enum Template {
     Quickstart,
     /// A staging system, a provider that is blocked, stop conditions.
     GameDay,
+    /// A service of yours, a fault between it and its provider, and what that sees of the service's retries.
+    Provider,
     /// A short run with gates, for a build.
     Ci,
 }
@@ -30,13 +32,14 @@ pub struct Args {
 
 impl Template {
     /// Every template.
-    pub const ALL: [Self; 3] = [Self::Quickstart, Self::GameDay, Self::Ci];
+    pub const ALL: [Self; 4] = [Self::Quickstart, Self::GameDay, Self::Provider, Self::Ci];
 
     /// The file that it is written to where no name is given.
     pub const fn file(self) -> &'static str {
         match self {
             Self::Quickstart => "quickstart.yaml",
             Self::GameDay => "game-day.yaml",
+            Self::Provider => "provider.yaml",
             Self::Ci => "ci.yaml",
         }
     }
@@ -46,6 +49,7 @@ impl Template {
         match self {
             Self::Quickstart => include_str!("templates/quickstart.yaml"),
             Self::GameDay => include_str!("templates/game-day.yaml"),
+            Self::Provider => include_str!("templates/provider.yaml"),
             Self::Ci => include_str!("templates/ci.yaml"),
         }
     }

@@ -1,7 +1,7 @@
 //! Which faults act at one moment: a snapshot that decides the fate of requests.
 
 use super::rule::Rule;
-use super::{Effect, Fate, Judgement, Origin, Request, Strike};
+use super::{Effect, Fate, Handshake, Judgement, Origin, Request, Strike};
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
 
@@ -91,6 +91,16 @@ impl Active {
         self.striking(origin.into()).filter(begins).find_map(|rule| {
             let dice = in_flight.map(|request| request.dice(self.seed, rule.number));
             rule.step.fault.as_ref()?.onset(dice).map(|strike| (rule.number, strike))
+        })
+    }
+
+    /// What becomes of a TLS handshake that begins now, with the step that has the say; none where it goes on in good order. The
+    /// connection is given as its first request would be, by [`Request::foreign`]. Steps in `met` have had their say.
+    pub fn handshake(&self, connection: &Request, met: &[usize]) -> Option<(usize, Handshake)> {
+        let meets = |rule: &&Rule| rule.step.is_meant_for(None) && !met.contains(&rule.number);
+        self.striking(connection.origin).filter(meets).find_map(|rule| {
+            let dice = connection.dice(self.seed, rule.number);
+            rule.step.fault.as_ref()?.handshake(dice).map(|handshake| (rule.number, handshake))
         })
     }
 
@@ -235,6 +245,29 @@ mod tests {
         assert_eq!(onset(&["latency 5", "refuse"], false), Some((1, Strike::Reset)));
         let acting = active(&["refuse"]);
         assert_eq!(acting.onset(&acting, 0, Some(&request)), None, "what acted before has had its say");
+    }
+
+    #[test]
+    fn a_handshake_meets_the_first_fault_that_has_a_say_and_requests_never_meet_those_of_handshakes() {
+        use super::super::CertificateKind::{Expired, Untrusted};
+        let connection = Request::foreign(0, 3, 0);
+        let handshake = |faults: &[&str], met: &[usize]| active(faults).handshake(&connection, met);
+        let show = |step, kind| Some((step, Handshake::Show(kind)));
+        let hold = |step, release| Some((step, Handshake::Hold { release }));
+        assert_eq!(handshake(&[], &[]), None);
+        assert_eq!(handshake(&["latency 5", "status 503", "limit 1", "reset", "refuse", "blackhole-half"], &[]), None);
+        assert_eq!(handshake(&["status 503", "expired", "handshake-hang"], &[]), show(1, Expired));
+        assert_eq!(handshake(&["handshake-hang", "expired"], &[]), hold(0, false));
+        assert_eq!(handshake(&["handshake-hang", "expired"], &[0]), show(1, Expired));
+        assert_eq!(handshake(&["hang-release", "untrusted"], &[]), hold(0, true));
+        assert_eq!(handshake(&["blackhole", "untrusted"], &[]), hold(0, false));
+        assert_eq!(handshake(&["untrusted", "blackhole"], &[]), show(0, Untrusted));
+        assert_eq!(judge(&["expired", "handshake-hang"]), (Fate::Forward { delay: Span::ZERO }, vec![]));
+        assert_eq!(active(&["expired", "handshake-hang"]).onset(&active(&[]), 0, Some(&connection)), None);
+        let scoped = Step { fleets: Some(vec![1]), ..step("scoped", 0, 10, fault("expired")) };
+        let scoped = Timeline::new(vec![scoped], 7).active(at(1));
+        assert_eq!(scoped.handshake(&connection, &[]), None);
+        assert_eq!(scoped.handshake(&Request::foreign(1, 3, 0), &[]), show(0, Expired));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The fate of a request: who it is, the dice it rolls, what faults do to it.
 
-use super::Stream;
+use super::{CertificateKind, Stream};
 use crate::policy::hint::Said;
 use crate::rng::{self, Key, Purpose};
 use crate::time::{Share, Span};
@@ -180,6 +180,18 @@ pub enum Strike {
     Reset,
     /// The request in flight is swallowed, and its answer with it.
     Swallow {
+        /// Whether it goes on when the fault ends.
+        release: bool,
+    },
+}
+
+/// What becomes of a TLS handshake that a fault strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    /// It goes on with a bad certificate.
+    Show(CertificateKind),
+    /// It is never answered, or not before the fault ends.
+    Hold {
         /// Whether it goes on when the fault ends.
         release: bool,
     },

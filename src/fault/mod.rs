@@ -13,6 +13,10 @@
 //! What `hang` or `blackhole` swallowed is never answered. With `release: true` it goes on when the fault ends,
 //! through the faults that it has not met yet: those behind it in the plan, and those that began meanwhile.
 //!
+//! TLS handshakes of a proxy that speaks it to its clients are judged too, once each: the first fault in the order of the plan that has
+//! a say shows a bad certificate (`certificate`) or holds the handshake (`handshake_hang`, `hang`, and `blackhole` at a share of 100%).
+//! What is established is not shaken again: these faults strike new connections alone.
+//!
 //! # Dice
 //!
 //! Whether a share strikes, and how much a delay varies, is drawn per request and per fault: the key of a draw is
@@ -21,9 +25,11 @@
 
 pub mod active;
 pub mod blackhole;
+pub mod certificate;
 pub mod close;
 pub mod external;
 pub mod fate;
+pub mod handshake_hang;
 pub mod hang;
 pub mod latency;
 pub mod pipe;
@@ -36,11 +42,14 @@ pub mod timeline;
 pub mod toxic;
 
 use crate::choice;
+use crate::time::Share;
 
 pub use active::Active;
 pub use blackhole::Blackhole;
+pub use certificate::{Certificate, CertificateKind};
 pub use close::Close;
-pub use fate::{Dice, Effect, Fate, Judgement, Origin, Request, Strike, destination_key};
+pub use fate::{Dice, Effect, Fate, Handshake, Judgement, Origin, Request, Strike, destination_key};
+pub use handshake_hang::HandshakeHang;
 pub use hang::Hang;
 pub use latency::Latency;
 pub use pipe::bandwidth::Bandwidth;
@@ -92,6 +101,10 @@ choice! {
         half_open => HalfOpen(HalfOpen),
         /// Data stops, and the connection is closed after a while.
         stall => Stall(Stall),
+        /// New TLS connections are shown a bad certificate.
+        certificate => Certificate(Certificate),
+        /// TLS handshakes of new connections are never answered.
+        handshake_hang => HandshakeHang(HandshakeHang),
     }
 }
 
@@ -114,6 +127,8 @@ impl Fault {
             | Self::Loss(_)
             | Self::HalfOpen(_)
             | Self::Stall(_) => Effect::Pass,
+            // The request has a connection, so its handshake is over.
+            Self::Certificate(_) | Self::HandshakeHang(_) => Effect::Pass,
         }
     }
 
@@ -134,7 +149,9 @@ impl Fault {
             | Self::SlowClose(_)
             | Self::Loss(_)
             | Self::HalfOpen(_)
-            | Self::Stall(_) => None,
+            | Self::Stall(_)
+            | Self::Certificate(_)
+            | Self::HandshakeHang(_) => None,
         }
     }
 
@@ -155,7 +172,31 @@ impl Fault {
             | Self::Latency(_)
             | Self::Status(_)
             | Self::RateLimit(_)
-            | Self::Close(_) => false,
+            | Self::Close(_)
+            | Self::Certificate(_)
+            | Self::HandshakeHang(_) => false,
+        }
+    }
+
+    /// What it does to a TLS handshake that begins while it acts; the dice are the connection's.
+    fn handshake(&self, dice: Dice) -> Option<Handshake> {
+        match self {
+            Self::Certificate(fault) => fault.handshake(dice),
+            Self::HandshakeHang(fault) => fault.handshake(dice),
+            // What hangs as a whole answers no handshake either; a part of the requests is taken once they come.
+            Self::Hang(fault) => Some(Handshake::Hold { release: fault.release }),
+            Self::Blackhole(fault) if fault.share == Share::ALL => Some(Handshake::Hold { release: fault.release }),
+            Self::Blackhole(_) | Self::Refuse(_) | Self::Reset(_) | Self::Close(_) => None,
+            Self::Latency(_)
+            | Self::Status(_)
+            | Self::RateLimit(_)
+            | Self::Bandwidth(_)
+            | Self::Slicer(_)
+            | Self::LimitData(_)
+            | Self::SlowClose(_)
+            | Self::Loss(_)
+            | Self::HalfOpen(_)
+            | Self::Stall(_) => None,
         }
     }
 }

@@ -224,6 +224,12 @@ pub(crate) mod tests {
                 retry_after: Some(Span::from_millis(1_500)),
                 hint: None,
             }),
+            "expired" | "not_yet_valid" | "wrong_name" | "untrusted" => {
+                let kind = CertificateKind::ALL.iter().find(|kind| kind.word() == word);
+                Fault::Certificate(Certificate { kind: *kind.expect("one of its words"), share: all })
+            }
+            "handshake-hang" => Fault::HandshakeHang(HandshakeHang { share: all, release: false }),
+            "handshake-hang-release" => Fault::HandshakeHang(HandshakeHang { share: all, release: true }),
             _ => panic!("no fault `{text}`"),
         }
     }

@@ -94,6 +94,9 @@ record! {
     pub struct RecoveryConfig {
         /// The step of the timeline whose end starts the clock; the one that ends last where nothing is said.
         after: Option<crate::config::At<String>>,
+        /// The proxy of `proxies` at whose tap recovery is judged; our own clients where nothing is said. There, goodput is answers of 2xx, retries are
+        /// repeats, latency that of its answers, and backlog the requests in flight.
+        at: Option<crate::config::At<String>>,
         /// How soon after that end the run must be healthy again.
         within: Span,
         /// How long it must then stay healthy.
@@ -134,13 +137,15 @@ pub struct GateConfig {
     pub during_place: Place,
     /// The fleet it looks at; all of them where none is named.
     pub fleet: Option<String>,
+    /// The proxy of the plan's `proxies` at whose tap it looks; our own clients where none is named.
+    pub at: Option<String>,
     /// Where the gate stands in the plan.
     pub place: Place,
 }
 
 impl Read for GateConfig {
     fn read(node: &Node, problems: &mut Problems) -> Option<Self> {
-        let (condition, rest) = split_condition(node, &["during", "fleet"], problems)?;
+        let (condition, rest) = split_condition(node, &["during", "fleet", "at"], problems)?;
         let during_node = rest.iter().find(|(key, _)| key == "during").map(|(_, node)| node);
         let during = match during_node {
             None => During::Run,
@@ -151,12 +156,13 @@ impl Read for GateConfig {
                 step => During::Step(step.to_string()),
             },
         };
-        let fleet = match rest.iter().find(|(key, _)| key == "fleet") {
-            None => None,
-            Some((_, node)) => Some(String::read(node, problems)?),
+        let mut named = |wanted: &str| match rest.iter().find(|(key, _)| key == wanted) {
+            None => Some(None),
+            Some((_, node)) => String::read(node, problems).map(Some),
         };
+        let (fleet, at) = (named("fleet")?, named("at")?);
         let during_place = during_node.map_or(node.place, |n| n.place);
-        Some(Self { condition, during, during_place, fleet, place: node.place })
+        Some(Self { condition, during, during_place, fleet, at, place: node.place })
     }
 
     fn shape() -> Shape {
@@ -173,6 +179,12 @@ impl Read for GateConfig {
             doc: "The fleet it looks at.".into(),
             required: false,
             shape: text("the name of a fleet", &[]),
+        });
+        fields.push(Field {
+            name: "at",
+            doc: "The proxy of `proxies` at whose tap it looks, where a real service's requests pass; our own clients where nothing is said.".into(),
+            required: false,
+            shape: text("the name of a proxy", &["provider"]),
         });
         Shape::Record { doc: "A check on the run: one figure and what it must be.".into(), fields }
     }

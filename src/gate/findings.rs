@@ -71,6 +71,8 @@ pub struct Evidence<'a> {
     pub fleets: &'a [String],
     /// Why the measurements cannot be trusted; none where they can.
     pub distrust: Option<&'a str>,
+    /// Why nothing can be said of retries; none where it can.
+    pub doubt: Option<&'a str>,
 }
 
 /// Something seen: a value, or a bound below it.
@@ -96,7 +98,8 @@ pub fn find(gate: &GateConfig, evidence: &Evidence) -> Finding {
                 Observation::Exactly(value) => (*value, show(*value)),
                 Observation::AtLeast(value) => (*value, format!("more than {}", show(*value))),
             };
-            match evidence.distrust.filter(|_| name != Figure::LagP99) {
+            let doubt = evidence.doubt.filter(|_| name.is_of_retries());
+            match evidence.distrust.or(doubt).filter(|_| name != Figure::LagP99) {
                 Some(reason) => (Status::Inconclusive, format!("{text}, but {reason}"), Some(value)),
                 None => (seen.status(comparison.operator, *bound), text, Some(value)),
             }
@@ -115,7 +118,8 @@ pub fn describe(gate: &GateConfig) -> String {
         During::Step(name) => format!(" during {name}"),
     };
     let fleet = gate.fleet.as_ref().map_or(String::new(), |fleet| format!(" of {fleet}"));
-    format!("{}{fleet} {}{during}", gate.condition.figure.word(), gate.condition.comparison.text)
+    let at = gate.at.as_ref().map_or(String::new(), |at| format!(" at {at}"));
+    format!("{}{fleet}{at} {}{during}", gate.condition.figure.word(), gate.condition.comparison.text)
 }
 
 impl Observation {

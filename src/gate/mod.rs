@@ -2,7 +2,7 @@
 //!
 //! Owns what a run means: its [`Baseline`], whether it is healthy at a moment ([`health`]), its recovery class
 //! ([`recovery`]), whether its measurements can be trusted ([`trust`]), its gates ([`findings`]), the outcome ([`judge`]), and when it is stopped before its end
-//! ([`Stops`]). And what a plan asks of many runs ([`many`]), their verdict ([`seeds`]), policies against each other ([`contest`]), and at which
+//! ([`Stops`]), at our own clients or at the tap of one of the plan's proxies ([`view`]). And what a plan asks of many runs ([`many`]), their verdict ([`seeds`]), policies against each other ([`contest`]), and at which
 //! value of a setting half of the runs stay stuck ([`tipping`]). Leaves to others: how figures are made (`metrics`), and how a verdict is written
 //! down (`report`).
 
@@ -22,6 +22,7 @@ pub mod tipping;
 pub mod trend;
 pub mod trust;
 pub mod verdict;
+pub mod view;
 
 pub use baseline::Baseline;
 pub use condition::{Bound, Comparison, Condition, Operator};

@@ -36,6 +36,8 @@ pub struct Recovery {
     pub class: Class,
     /// The fault whose end started the clock; none where none took place.
     pub fault: Option<String>,
+    /// The proxy at whose tap that was seen; none for our own clients.
+    pub at: Option<String>,
     /// From the fault's end to the start of the first good stretch that lasted for a hold; none where there was none.
     pub recovery_time: Option<Span>,
     /// For how long after the fault's end the run was seen not to have recovered: the recovery time, if any, is no shorter.
@@ -62,6 +64,7 @@ impl Recovery {
         Self {
             class: Class::Inconclusive,
             fault: fault.map(|f| f.name.clone()),
+            at: None,
             recovery_time: None,
             unrecovered_for: Span::ZERO,
             error_window: None,
@@ -387,7 +390,7 @@ mod tests {
     fn config() -> RecoveryConfig {
         let secs = Span::from_secs;
         let (after, horizon, require) = (None, None, Conditions::default());
-        RecoveryConfig { after, within: secs(20), hold: secs(10), horizon, span: secs(5), operations: 200, require }
+        RecoveryConfig { at: None, after, within: secs(20), hold: secs(10), horizon, span: secs(5), operations: 200, require }
     }
 
     fn requiring(figure: Figure, text: &str) -> RecoveryConfig {

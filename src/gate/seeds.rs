@@ -306,6 +306,7 @@ pub(super) mod tests {
         use super::super::{Judgement, RecoveryConfig, SteadyState};
         use crate::time::Span;
         let recovery = RecoveryConfig {
+            at: None,
             after: None,
             within: Span::from_secs(15),
             hold: Span::from_secs(10),

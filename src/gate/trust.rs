@@ -170,12 +170,13 @@ mod tests {
         let place = Place::default;
         let gate = |text| {
             let condition = condition(Figure::P99, text);
-            GateConfig { condition, during: During::Run, during_place: place(), fleet: None, place: place() }
+            GateConfig { condition, during: During::Run, during_place: place(), fleet: None, at: None, place: place() }
         };
         let stop =
             |name, text| StopConfig { trigger: StopTrigger::Figure(condition(name, text)), lasting: Span::ZERO, place: place() };
         let secs = Span::from_secs;
         let recovery = |require: Vec<_>| RecoveryConfig {
+            at: None,
             after: None,
             within: secs(20),
             hold: secs(10),

@@ -10,6 +10,7 @@ use super::config::{Class, During, Expect, GateConfig, RecoveryConfig, SteadySta
 use super::findings::{Evidence, Finding, Status, find};
 use super::recovery::{Recovery, assess, fault_of};
 use super::trust::distrust;
+use super::view::{View, nothing_measured, views};
 use crate::metrics::{ActionRecord, RunRecord, StopReason};
 use crate::time::{Span, Timestamp};
 
@@ -82,12 +83,28 @@ pub fn judge(record: &RunRecord, judgement: &Judgement) -> Verdict {
     let after = config.and_then(|c| c.after.as_ref()).map(|after| after.value.as_str());
     let fault = fault_of(record, after);
     let distrust = distrust(record, judgement, &measured, fault);
-    let recovery = config.map(|config| match (fault, &measured.baseline, &measured.trouble, distrust.first()) {
-        (_, _, _, Some(reason)) => Recovery::inconclusive(fault, reason),
-        (None, ..) => Recovery::inconclusive(None, &no_fault(after)),
-        (Some(fault), ..) if fault.touched == 0 => Recovery::inconclusive(Some(fault), &untouched(&fault.name)),
-        (Some(fault), Some(baseline), None, _) => assess(record, baseline, config, fault),
-        (_, _, trouble, _) => Recovery::inconclusive(fault, trouble.as_deref().unwrap_or("there is no baseline")),
+    let views = views(record, judgement, config.map_or(LEAST_OPERATIONS, |c| c.operations));
+    let recovery = config.map(|config| {
+        let at = config.at.as_ref().map(|at| at.value.as_str());
+        let seen = match at.map(|at| views.get(at).and_then(Option::as_ref)) {
+            None => Ok((record, &measured, None)),
+            Some(Some(view)) => Ok((&view.record, &view.measured, view.doubt.as_ref())),
+            Some(None) => Err(nothing_measured(at.unwrap_or_default())),
+        };
+        let recovery = match (seen, fault, distrust.first()) {
+            (_, _, Some(reason)) => Recovery::inconclusive(fault, reason),
+            (Err(reason), ..) => Recovery::inconclusive(fault, &reason),
+            (_, None, _) => Recovery::inconclusive(None, &no_fault(after)),
+            (_, Some(fault), _) if fault.touched == 0 => Recovery::inconclusive(Some(fault), &untouched(&fault.name)),
+            (Ok((_, _, Some(doubt))), ..) => Recovery::inconclusive(fault, doubt),
+            (Ok((record, Measured { baseline: Some(baseline), trouble: None }, None)), Some(fault), _) => {
+                assess(record, baseline, config, fault)
+            }
+            (Ok((_, measured, _)), ..) => {
+                Recovery::inconclusive(fault, measured.trouble.as_deref().unwrap_or("there is no baseline"))
+            }
+        };
+        told_of(recovery, at)
     });
     let evidence = Evidence {
         record,
@@ -96,10 +113,26 @@ pub fn judge(record: &RunRecord, judgement: &Judgement) -> Verdict {
         fault,
         fleets: &judgement.fleet_names,
         distrust: distrust.first().map(String::as_str),
+        doubt: None,
     };
-    let findings: Vec<Finding> = judgement.gates.iter().map(|gate| find(gate, &evidence)).collect();
-    let doubts = doubts(record, judgement, &measured, distrust);
+    let find_at = |gate: &GateConfig| match gate.at.as_ref().map(|at| (at, views.get(at).and_then(Option::as_ref))) {
+        None => find(gate, &evidence),
+        Some((_, Some(View { record, measured, doubt }))) => {
+            find(gate, &Evidence { record, baseline: measured, doubt: doubt.as_deref(), ..evidence })
+        }
+        Some((at, None)) => find(gate, &Evidence { distrust: Some(&nothing_measured(at)), ..evidence }),
+    };
+    let findings: Vec<Finding> = judgement.gates.iter().map(find_at).collect();
+    let mut doubts = doubts(record, judgement, &measured, distrust);
+    let troubles = views.iter().filter_map(|(at, view)| Some((at, view.as_ref()?.measured.trouble.as_ref()?)));
+    doubts.extend(troubles.filter(|_| needs_baseline(judgement)).map(|(at, trouble)| format!("at {at}: {trouble}")));
     conclude(record, judgement, Case { measured, recovery, findings, doubts })
+}
+
+/// A recovery that says where it was seen.
+fn told_of(recovery: Recovery, at: Option<&str>) -> Recovery {
+    let Some(at) = at else { return recovery };
+    Recovery { at: Some(at.to_string()), sentence: format!("at {at}: {}", recovery.sentence), ..recovery }
 }
 
 struct Case {
@@ -190,11 +223,7 @@ fn unconfirmed(record: &RunRecord) -> String {
 /// What keeps the run from passing, whatever its class and gates.
 fn doubts(record: &RunRecord, judgement: &Judgement, measured: &Measured, distrust: Vec<String>) -> Vec<String> {
     let mut doubts = distrust;
-    let relative = |gate: &GateConfig| matches!(gate.condition.comparison.bound, Bound::OfBaseline(_));
-    let needs_baseline = judgement.steady.is_some()
-        || judgement.recovery.is_some()
-        || judgement.gates.iter().any(|gate| relative(gate) || gate.during == During::Baseline);
-    doubts.extend(measured.trouble.clone().filter(|_| needs_baseline));
+    doubts.extend(measured.trouble.clone().filter(|_| needs_baseline(judgement)));
     let took_place = record.faults.iter().filter(|f| f.from < record.ended);
     doubts.extend(took_place.filter(|f| f.touched == 0 && f.failed.is_none()).map(|f| untouched(&f.name)));
     if record.stopped.is_none() && record.ended + record.window < Timestamp::ZERO + record.length {
@@ -205,6 +234,13 @@ fn doubts(record: &RunRecord, judgement: &Judgement, measured: &Measured, distru
         doubts.push(advice.to_string());
     }
     doubts
+}
+
+fn needs_baseline(judgement: &Judgement) -> bool {
+    let relative = |gate: &GateConfig| matches!(gate.condition.comparison.bound, Bound::OfBaseline(_));
+    judgement.steady.is_some()
+        || judgement.recovery.is_some()
+        || judgement.gates.iter().any(|gate| relative(gate) || gate.during == During::Baseline)
 }
 
 fn untouched(fault: &str) -> String {
@@ -234,15 +270,23 @@ mod tests {
 
     fn gate(name: Figure, text: &str, during: During) -> GateConfig {
         let place = Place { line: 7, ..Place::default() };
-        GateConfig { condition: condition(name, text), during, during_place: place, fleet: None, place }
+        GateConfig { condition: condition(name, text), during, during_place: place, fleet: None, at: None, place }
     }
 
     /// A recovery within 20 s that holds for 10 s, and these gates.
     fn asking(gates: &[(Figure, &str)]) -> Judgement {
         let secs = Span::from_secs;
         let (after, horizon, require) = (None, None, Conditions::default());
-        let recovery =
-            RecoveryConfig { after, within: secs(20), hold: secs(10), horizon, span: secs(5), operations: 200, require };
+        let recovery = RecoveryConfig {
+            at: None,
+            after,
+            within: secs(20),
+            hold: secs(10),
+            horizon,
+            span: secs(5),
+            operations: 200,
+            require,
+        };
         let gates = gates.iter().map(|(name, text)| gate(*name, text, During::Run)).collect();
         let fleet_names = vec!["app".to_string()];
         Judgement { recovery: Some(recovery), gates, fleet_names, ..Judgement::default() }

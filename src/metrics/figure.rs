@@ -114,6 +114,27 @@ fn show_time(seconds: f64) -> String {
 }
 
 impl Figure {
+    /// Whether the tap of one of a plan's `proxies` can know it, which sees requests and not what a client holds or means.
+    pub fn known_at_taps(self) -> bool {
+        !matches!(
+            self,
+            Self::LaunderedRetries
+                | Self::OldestAge
+                | Self::Failed
+                | Self::Lost
+                | Self::Unresolved
+                | Self::Refused
+                | Self::WastedWork
+                | Self::Duplicates
+                | Self::LagP99
+        )
+    }
+
+    /// Whether it is made of which requests are retries.
+    pub fn is_of_retries(self) -> bool {
+        matches!(self, Self::RetryShare | Self::Amplification | Self::Offered)
+    }
+
     /// What it is counted in.
     pub fn unit(self) -> Unit {
         match self {

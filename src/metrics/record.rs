@@ -1,6 +1,6 @@
 //! What a run leaves behind: plain data that the judge and the reports read.
 
-use super::{DestinationCounts, Sketch, Waves};
+use super::{DestinationCounts, Sketch, TapRecord, Waves};
 use crate::event::AttemptOutcome;
 use crate::fault::Phase;
 use crate::service::system::CallCounts;
@@ -46,6 +46,8 @@ pub struct RunRecord {
     pub limits_reached: Vec<LimitReached>,
     /// What the built-in target counted; none for somebody else's.
     pub service: Option<ServiceCounts>,
+    /// What passed the plan's `proxies`, in their order; empty in virtual time.
+    pub taps: Vec<TapRecord>,
     /// The connects from the proxy to the target; none where there were none, and in virtual time.
     pub connects: Option<Connects>,
 }

@@ -14,10 +14,12 @@ mod load;
 mod overrides;
 mod periods;
 pub mod presets;
+pub mod proxy;
 pub mod proxy_file;
 pub mod raw;
 pub mod service;
 pub mod target;
+pub mod tls;
 pub mod url;
 mod vars;
 pub mod yaml;
@@ -29,9 +31,11 @@ pub use error::{Diagnostics, PlanError};
 pub use external::External;
 pub use load::{Loaded, Source, decode, load};
 pub use overrides::value_of;
+pub use proxy::NamedProxy;
 pub use proxy_file::{FileProxy, FileToxic, ProxyFile, Spoken, proxy_file};
 pub use raw::RawPlan;
 pub use target::{HeaderValue, Route, StatusSet, Success, TargetConfig};
+pub use tls::{TlsBack, TlsFront};
 pub use url::{Scheme, TargetUrl};
 
 #[cfg(test)]
@@ -57,6 +61,8 @@ pub struct Plan {
     pub target: TargetConfig,
     /// The network of a simulated run.
     pub network: Network,
+    /// The proxies beside the one between clients and target, in the order of the plan: the n-th is number n, from 1.
+    pub proxies: Vec<NamedProxy>,
     /// The fleets, in the order of the plan; their number is their index.
     pub fleets: Vec<Fleet>,
     /// The baseline.

@@ -23,7 +23,7 @@ impl Plan {
 
     /// Every Retry-After that the plan has somebody send.
     fn hints(&self) -> Vec<Span> {
-        let faults = self.timeline.iter().filter_map(|step| match &step.fault {
+        let faults = self.timeline.iter().filter(|step| step.on == 0).filter_map(|step| match &step.fault {
             Some(Fault::Status(status)) => status.retry_after,
             Some(Fault::RateLimit(limit)) => limit.retry_after,
             _ => None,

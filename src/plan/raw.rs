@@ -5,6 +5,7 @@ use super::compare::RawCompare;
 use super::external::ExternalProxy;
 use super::fleet::RawFleet;
 use super::presets::PolicySpec;
+use super::proxy::ProxyConfig;
 use super::target::TargetConfig;
 use crate::config::{At, Lenient, Read, Table, TimeScale};
 use crate::fault::Fault;
@@ -33,6 +34,8 @@ record! {
         action: Option<At<RawAction>>,
         /// What changes of the built-in target, or of the `model` of a URL in a simulated run.
         service: Option<At<ServiceChange>>,
+        /// The proxy of `proxies` at which the fault acts; `target`, the one between clients and target, where nothing is said.
+        on: Option<At<String>>,
         /// The fleets that the fault strikes; all of them where nothing is said.
         fleets: Option<At<Vec<At<String>>>>,
         /// The destinations of workers' queues whose requests it strikes; all requests where nothing is said.
@@ -63,6 +66,8 @@ record! {
         target: Lenient<At<TargetConfig>>,
         /// The network of a simulated run, as settings or as a word: `loopback`, `wan`. A live run has its own.
         network: Lenient<Network> = Lenient(Some(Network::loopback())),
+        /// Proxies by name, each between a service of yours and what it calls. Live only.
+        proxies: Lenient<Table<Lenient<At<ProxyConfig>>>> = Lenient(Some(Table::default())),
         /// Policies by name.
         policies: Lenient<Table<Lenient<PolicySpec>>> = Lenient(Some(Table::default())),
         /// Fleets by name.
@@ -139,6 +144,7 @@ mod tests {
             "  services: { db: { rate: {}, queue: { order: adaptive_lifo, adaptive_after: {} }, calls: { service: cache, policy: q, latency: {} } }, cache: { rate: {}, queue: { order: adaptive_lifo, adaptive_after: {} } } }\n",
             "900/s|18000/s 100ms|5ms 2ms|100us 50/s|1000/s 100ms|5ms",
         ),
+        ("proxies: { provider: { listen: 127.0.0.1:9, upstream: 127.0.0.1:10, repeats: { within: {} } } }\n", "60s|3s"),
         ("policies:\n  p:\n    attempts: 3\n    timeout: {}\n    deadline: {}\n", "1s|50ms 30s|1500ms"),
         (
             "    backoff: { exponential: { base: {}, cap: {}, jitter: { additive: { range: {} } } } }\n",

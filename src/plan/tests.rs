@@ -3,6 +3,7 @@
 mod bytes;
 mod devices;
 mod external;
+mod proxies;
 mod queue;
 mod service;
 mod services;
@@ -252,6 +253,11 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ("timeout: 1s", "timeout: 1s, budget: { ratio: 10%, tier: ¶operation }", "no ratio"),
     ("hang: {}", "blackhole: { share: ¶0% }", "strikes nothing"),
     ("hang: {}", "rate_limit: { rate: 1/s, burst: ¶x }", "expected a whole number"),
+    ("{ hang: {} }", "¶{ certificate: { kind: expired } }", "speaks plain HTTP to its clients|tls: {}"),
+    ("{ hang: {} }", "¶{ handshake_hang: {} }", "speaks plain HTTP to its clients"),
+    ("hang: {}", "certificate: { kind: ¶expred }", "expired"),
+    ("hang: {}", "certificate: { kind: untrusted, share: ¶0% }", "strikes nothing"),
+    ("hang: {}", "handshake_hang: { share: ¶0% }", "strikes nothing"),
     ("fault: { hang: {} }", "service: ¶{ capacity: 20% }", "nothing here can change somebody's server|exec"),
     // Judging.
     ("steady_state: { for: 10s }", "steady_state: { for: ¶21s }", "does not fit before the first fault, `out` at 20s"),

@@ -6,7 +6,8 @@ use crate::fault::{Origin, Step};
 use crate::fleet::workers::{WorkerCount, config::LIVE_UNLIMITED};
 use crate::load::Load;
 use crate::plan::arithmetic::{self, Offered, WorstAttempts, WorstLoad};
-use crate::plan::{Action, Compare, Deed, Fleet, Loaded, Plan};
+use crate::plan::proxy::Spoken;
+use crate::plan::{Action, Compare, Deed, Fleet, Loaded, NamedProxy, Plan};
 use crate::time::{Span, Timestamp};
 use std::fmt::Write as _;
 
@@ -39,9 +40,13 @@ pub fn json(loaded: &Loaded) -> serde_json::Value {
     let fleets = worst.fleets.iter().map(|fleet| {
         serde_json::json!({ "name": fleet.fleet, "clients": fleet.clients, "worst_attempts_per_second": fleet.attempted, "into": fleet.into })
     });
+    let proxies = plan.proxies.iter().map(|NamedProxy { name, config }| {
+        let upstream = config.upstream.value.0.authority();
+        serde_json::json!({ "name": name, "listen": config.listen.value.0, "upstream": upstream, "protocol": config.protocol.word() })
+    });
     let steps = plan.timeline.iter().map(|step| {
         serde_json::json!({
-            "name": step.name, "fault": step.kind(), "from_ms": step.from.as_millis(), "to_ms": step.to.as_millis(),
+            "name": step.name, "fault": step.kind(), "on": plan.proxy_of(step.on), "from_ms": step.from.as_millis(), "to_ms": step.to.as_millis(),
         })
     });
     let actions = plan.actions.iter().map(|action| {
@@ -70,6 +75,7 @@ pub fn json(loaded: &Loaded) -> serde_json::Value {
         "length_ms": plan.length.as_millis(),
         "simulates": simulates(plan),
         "compare": compare,
+        "proxies": proxies.collect::<Vec<_>>(),
         "fleets": fleets.collect::<Vec<_>>(),
         "timeline": steps.collect::<Vec<_>>(),
         "actions": actions.collect::<Vec<_>>(),
@@ -92,10 +98,17 @@ fn summary(out: &mut String, plan: &Plan, width: usize) {
     match &plan.target.model {
         Some(model) => put(out, "  model    ", &format!("in simulation: {}", service(model)), width),
         None if simulates(plan) => {}
+        None if plan.live_only().is_some() => {}
         None => put(out, "  runs     ", "live only: a `model` beside the `url` would let it be simulated", width),
     }
     for entry in &plan.target.services.0 {
         put(out, "  service  ", &format!("{}: {}", entry.name, service(&entry.value)), width);
+    }
+    for proxy in &plan.proxies {
+        put(out, "  proxy    ", &between(proxy), width);
+    }
+    if let Some(why) = plan.live_only() {
+        put(out, "  runs     ", &format!("live only: {why}"), width);
     }
     for fleet in &plan.fleets {
         let policy = if fleet.policy_name == "inline" { "its own policy" } else { &fleet.policy_name };
@@ -111,6 +124,17 @@ fn summary(out: &mut String, plan: &Plan, width: usize) {
     }
     if let Some(compare) = &plan.compare {
         put(out, "  compares ", &comparison(plan, compare), width);
+    }
+}
+
+/// Where a proxy stands.
+fn between(NamedProxy { name, config }: &NamedProxy) -> String {
+    let (listen, upstream) = (config.listen.value.0, &config.upstream.value.0);
+    match config.protocol {
+        Spoken::Http => {
+            format!("{name}: {listen} → {}; a request is a repeat within {}", upstream.authority(), config.repeats.within)
+        }
+        Spoken::Tcp => format!("{name}: {listen} → {}, as bytes", upstream.authority()),
     }
 }
 
@@ -287,7 +311,7 @@ fn whom(plan: &Plan, step: &Step) -> String {
             regions.iter().filter_map(name).collect()
         }
         (None, Some(fleets)) => fleets.iter().filter_map(fleet_of).map(|fleet| fleet.name.clone()).collect(),
-        (None, None) => return String::new(),
+        (None, None) => return plan.proxy_of(step.on).map_or(String::new(), |on| format!(", on {on}")),
     };
     format!(", for {}", names.join(", "))
 }
@@ -298,7 +322,8 @@ fn recovery(plan: &Plan) -> Option<Row> {
     let step = plan.timeline.iter().find(|step| step.name == after.value)?;
     let due = step.to + recovery.within;
     let held = due + recovery.hold;
-    let note = format!("{} to {due}: healthy again after `{}`; then ┄ held for {}", step.to, step.name, recovery.hold);
+    let at = recovery.at.as_ref().map_or(String::new(), |at| format!(" at {}", at.value));
+    let note = format!("{} to {due}: healthy again after `{}`{at}; then ┄ held for {}", step.to, step.name, recovery.hold);
     Some(Row { name: "recovery".into(), parts: vec![(step.to, due, '░'), (due, held, '┄')], note })
 }
 

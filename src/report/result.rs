@@ -7,6 +7,7 @@
 mod build;
 mod destinations;
 mod json;
+mod proxies;
 mod series;
 mod service;
 mod timeline;
@@ -16,6 +17,7 @@ pub(super) use build::{class, finding, fine, outcome, stopped};
 pub use destinations::{DestinationResult, DestinationWindow};
 pub(super) use json::document;
 pub use json::json;
+pub use proxies::{ProxyResult, ProxyWindow};
 pub use series::{AttemptsCount, Distribution, FleetResult, Latency, Percentile, PhaseResult, ShareCount, Stretch, WindowResult};
 pub use timeline::{ActionResult, ActionStatus, TapsResult, WaveResult, WaveVerdict, WavesResult};
 
@@ -131,6 +133,9 @@ pub struct RunResult {
     /// The destinations of fleets of workers, by fleet; left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<DestinationResult>,
+    /// What passed the plan's `proxies`, in the order of the plan; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proxies: Vec<ProxyResult>,
     /// The phases: the stretches between two changes of the timeline.
     pub phases: Vec<PhaseResult>,
     /// The faults, in the order of the plan.
@@ -197,6 +202,9 @@ pub struct RecoveryResult {
     pub class: RecoveryClass,
     /// The step of the timeline whose end started the clock; null where none took place.
     pub fault: Option<String>,
+    /// The proxy at whose tap that was judged; null for our own clients.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
     /// End of the fault to the start of the first sustained good stretch, in milliseconds; null where there was none.
     pub recovery_time_ms: Option<f64>,
     /// For how long after the fault's end the run was seen not to have recovered, in milliseconds: the recovery time, if any, is no shorter.

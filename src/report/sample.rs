@@ -140,6 +140,7 @@ fn record_of(seconds: u64, at_second: fn(u64) -> Second) -> RunRecord {
         phase("after blackhole", 25, 60, &[]),
     ];
     RunRecord {
+        taps: Vec::new(),
         producers: Vec::new(),
         fleets: vec!["devices".into()],
         destinations: vec![Vec::new()],
@@ -205,6 +206,7 @@ fn verdict(outcome: Outcome, class: Class, sentence: &str) -> Verdict {
     Verdict {
         outcome,
         recovery: Some(Recovery {
+            at: None,
             class,
             fault: Some("blackhole".into()),
             recovery_time: None,

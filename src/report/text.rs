@@ -3,8 +3,8 @@
 use super::curve::curve;
 use super::layout::{Colour, NONE, Style, columns, count, factor, millis, number, percent, rate};
 use super::result::{
-    ActionResult, ActionStatus, DestinationResult, FindingResult, GateStatus, RunResult, ServiceResult, StoppedBy, Totals,
-    WaveResult, WaveVerdict,
+    ActionResult, ActionStatus, DestinationResult, FindingResult, GateStatus, ProxyResult, RunResult, ServiceResult, StoppedBy,
+    Totals, WaveResult, WaveVerdict,
 };
 use super::seeds_text::headed;
 
@@ -12,6 +12,8 @@ use super::seeds_text::headed;
 const SCREEN: usize = 24;
 /// Destinations that have a line each; the others are in `result.json`.
 const DESTINATIONS: usize = 3;
+/// Proxies that have a line each.
+const PROXIES: usize = 3;
 /// Columns of a label.
 const LABEL: usize = 12;
 /// Above this, retries that a requeue made look like first attempts are worth a warning.
@@ -151,6 +153,7 @@ fn facts(result: &RunResult, style: &Style, tight: bool) -> Vec<String> {
     lines.extend(recovery(result, style));
     let shown = if tight { 1 } else { DESTINATIONS };
     lines.extend(result.destinations.iter().take(shown).map(|of| destination(of, style)));
+    lines.extend(result.proxies.iter().take(if tight { 1 } else { PROXIES }).map(|of| proxy(of, style)));
     lines.extend(waves(result, style));
     lines.extend(actions(result, style, if tight { 1 } else { 3 }));
     lines.push(generator(result, style));
@@ -251,6 +254,21 @@ fn destination(of: &DestinationResult, style: &Style) -> String {
         ),
         format!("backlog {} ({})", number(of.backlog as f64), percent(of.backlog_share)),
         format!("p50 {}", millis(of.p50_ms)),
+    ];
+    parts_line(&style.fit(&of.name, LABEL - 1), &parts, style)
+}
+
+/// What passed a proxy of the plan.
+fn proxy(of: &ProxyResult, style: &Style) -> String {
+    let bad = of.resets + of.unanswered + of.unreached;
+    let parts = [
+        format!("{} requests", count(of.requests)),
+        format!("amplification {}", factor(of.amplification)),
+        format!("retry share {}", percent(of.retry_share)),
+        format!("p99 {}", millis(of.p99_ms)),
+        some(of.statuses.range(400..).map(|(_, n)| n).sum(), "refused or failed"),
+        some(bad, "not answered"),
+        of.wave.as_ref().map_or(String::new(), |wave| wave_words("waves", wave)),
     ];
     parts_line(&style.fit(&of.name, LABEL - 1), &parts, style)
 }
@@ -535,6 +553,41 @@ mod tests {
             assert_eq!((result.generator.late, result.windows[0].late_starts), (late_by_generator, 40));
             assert_eq!(verdict(&result, &Style::default(), None).contains("2 late"), shown);
         }
+    }
+
+    #[test]
+    fn what_passed_a_proxy_has_a_line_and_says_so_where_retries_are_not_known() {
+        let mut result = sample::stuck();
+        let proxy = ProxyResult {
+            name: "provider".into(),
+            connects: 7,
+            requests: 12_345,
+            repeats: 8_000,
+            unknown: 0,
+            amplification: Some(2.84),
+            retry_share: Some(0.65),
+            peak_requests: Some(300.0),
+            classes: [("2xx".to_string(), 4_000)].into(),
+            statuses: [(200, 4_000), (429, 300), (503, 8_000)].into(),
+            resets: 40,
+            unanswered: 4,
+            unreached: 1,
+            p50_ms: Some(2.0),
+            p99_ms: Some(31.0),
+            peak_in_flight: 60,
+            wave: None,
+            windows: Vec::new(),
+        };
+        let unclear = ProxyResult { name: "cache".into(), amplification: None, retry_share: None, ..proxy.clone() };
+        result.proxies = vec![proxy, unclear];
+        let style = Style { width: 120, ..Style::default() };
+        let text = verdict(&result, &style, None);
+        let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_string();
+        assert_eq!(
+            line("provider"),
+            "provider    12,345 requests  amplification 2.84x  retry share 65%  p99 31ms  8,300 refused or failed  45 not answered"
+        );
+        assert!(line("cache").contains("amplification n/a  retry share n/a"), "{text}");
     }
 
     #[test]

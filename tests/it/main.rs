@@ -6,6 +6,7 @@ mod bisect;
 mod calibrate;
 mod devices;
 mod external;
+mod gameday;
 mod golden;
 mod guards;
 mod incident_b;

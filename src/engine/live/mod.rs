@@ -1,6 +1,7 @@
 //! The live engine: real clients, a real proxy, a real target, on real sockets.
 
 pub mod actions;
+pub mod certificates;
 pub mod clock;
 pub mod external;
 pub mod file;

@@ -13,13 +13,16 @@ pub use fleets::{Part, fleet_number, machines, origins, recorder, shared_state};
 pub use limits::limits_reached;
 pub use producers::{Enqueue, Producers};
 
-use crate::metrics::{RunRecord, waves};
+use crate::metrics::{RunRecord, TapRecord, waves};
 use crate::plan::Plan;
 use crate::time::Span;
 
-/// Looks for waves in a record whose series is complete.
+/// Looks for waves in a record whose series is complete, at its taps too.
 pub fn look_for_waves(plan: &Plan, record: &mut RunRecord) {
     record.waves = Some(waves::measure(record, &plan.periods()));
+    let at_tap = |tap: &TapRecord| record.at_tap(&tap.name).map(|seen| waves::measure(&seen, &[]));
+    let seen: Vec<_> = record.taps.iter().map(at_tap).collect();
+    record.taps.iter_mut().zip(seen).for_each(|(tap, waves)| tap.waves = waves);
 }
 
 /// How long a window of the series is.

@@ -42,6 +42,9 @@ pub enum SimError {
         /// Which.
         fault: &'static str,
     },
+    /// It has a part that only real services play.
+    #[error("{0}")]
+    LiveOnly(String),
 }
 
 /// What simulations run on.
@@ -86,8 +89,11 @@ pub fn run_on<Q: Queues, T: Trace>(
 /// What stands in for a plan's target: the built-in one, or the model beside its URL.
 ///
 /// # Errors
-/// A URL without a model, and a plan with faults that cannot be simulated.
+/// A URL without a model, and a plan with a part that only real sockets and services play.
 pub fn model(plan: &Plan) -> Result<SystemConfig, SimError> {
+    if let Some(why) = plan.live_only() {
+        return Err(SimError::LiveOnly(why));
+    }
     if let Some((step, fault)) = plan.timeline.iter().find_map(|step| Some((step, step.fault.as_ref().filter(|f| f.of_bytes())?)))
     {
         return Err(SimError::OfBytes { step: step.name.clone(), fault: fault.key() });

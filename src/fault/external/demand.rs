@@ -55,6 +55,9 @@ pub fn demand(fault: &Fault) -> Result<Demand, Unable> {
         | Fault::Loss(_)
         | Fault::HalfOpen(_) => of_bytes(fault),
         Fault::Close(_) => Err(unable("a Toxiproxy refuses connections or lets them in, and closes none that it has let in")),
+        Fault::Certificate(_) | Fault::HandshakeHang(_) => {
+            Err(unable("a Toxiproxy passes TLS on, and takes no part in a handshake"))
+        }
         // What follows needs to know what a request is.
         Fault::Status(_) | Fault::RateLimit(_) => {
             Err(unable("a Toxiproxy moves bytes, and knows of no request that it could answer"))
@@ -180,6 +183,8 @@ mod tests {
         for (fault, words) in [
             (fault("status 503"), "no request that it could answer"),
             (fault("limit 5"), "no request that it could answer"),
+            (fault("expired"), "no part in a handshake"),
+            (fault("handshake-hang"), "no part in a handshake"),
             (fault("hang-release"), "`release`"),
             (held, "`release`"),
         ] {

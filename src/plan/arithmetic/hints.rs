@@ -18,7 +18,7 @@ pub(super) fn hints(plan: &Plan) -> Vec<Rule> {
     if honouring.is_empty() {
         return Vec::new();
     }
-    let from_faults = plan.timeline.iter().filter_map(|step| match &step.fault {
+    let from_faults = plan.timeline.iter().filter(|step| step.on == 0).filter_map(|step| match &step.fault {
         Some(Fault::Status(status)) => Said::new(status.retry_after, status.hint).map(|said| (format!("`{}`", step.name), said)),
         Some(Fault::RateLimit(limit)) => Said::new(limit.retry_after, limit.hint).map(|said| (format!("`{}`", step.name), said)),
         _ => None,

@@ -265,7 +265,7 @@ fn drain(plan: &Plan, load: &Load) -> Option<Rule> {
     if load.offered >= load.capacity {
         return None;
     }
-    let step = plan.timeline.iter().max_by_key(|step| step.to.since(step.from))?;
+    let step = plan.timeline.iter().filter(|step| step.on == 0).max_by_key(|step| step.to.since(step.from))?;
     let total = matches!(step.fault, Some(Fault::Refuse(_) | Fault::Close(_) | Fault::Hang(_) | Fault::Blackhole(_)));
     // How much of a queue goes to some of its destinations is not known here.
     if !total || step.destinations.is_some() {

@@ -1,6 +1,6 @@
 //! Checks of what a plan asks of its run: baseline, recovery, gates, stop conditions, expectation.
 
-use super::{Context, names, timeline};
+use super::{Context, names, proxies, timeline};
 use crate::config::{At, Place};
 use crate::fault::Step;
 use crate::gate::condition::{Bound, Condition};
@@ -8,7 +8,7 @@ use crate::gate::config::{Conditions, During, Probe, StopTrigger};
 use crate::gate::{GateConfig, RecoveryConfig, RunGate, SeedShare, SteadyState, StopConfig};
 use crate::metrics::Figure;
 use crate::plan::action::{Action, Deed};
-use crate::plan::{Fleet, RawPlan, TargetUrl, arithmetic};
+use crate::plan::{Fleet, NamedProxy, RawPlan, TargetUrl, arithmetic};
 use crate::time::{Span, Timestamp};
 
 /// The baseline of a plan that asks for a recovery and does not say how long its baseline is, where there is room.
@@ -28,6 +28,7 @@ pub(super) fn check(
     raw: &RawPlan,
     timeline: &timeline::Checked,
     fleets: &[Fleet],
+    named: &[NamedProxy],
     length: Option<Span>,
     cx: &mut Context,
 ) -> Checked {
@@ -39,6 +40,14 @@ pub(super) fn check(
     let baseline = Baseline { known, without_fault };
     let recovery = recovery(raw, timeline, fleets, length, &baseline, cx);
     let (gates, recovered) = gates(raw, timeline, &baseline, cx);
+    if let Some(recovery) = &recovery {
+        proxies::recovery(recovery, named, raw, cx);
+    }
+    for (index, gate) in raw.gates.0.iter().flatten().enumerate() {
+        if let Some(RunGate::Run(gate)) = &gate.0 {
+            proxies::gate(gate, &index.to_string(), named, raw, cx);
+        }
+    }
     let stop_if = raw.stop_if.0.iter().flatten().filter_map(|stop| stop.0.clone()).collect::<Vec<_>>();
     for (index, stop) in stop_if.iter().enumerate() {
         check_stop(stop, &index.to_string(), length, &baseline, cx);
@@ -227,6 +236,8 @@ fn room(recovery: &RecoveryConfig, step: &Step, end: Timestamp, fleets: &[Fleet]
     let offered: f64 = fleets.iter().map(|fleet| arithmetic::offered(&fleet.config).rate()).sum();
     let open = fleets.iter().all(|fleet| arithmetic::offered(&fleet.config).is_open());
     let expected = offered * left.as_secs_f64();
+    // How many calls a service makes of an operation is not known here.
+    let open = open && recovery.at.is_none();
     if open && !fleets.is_empty() && !left.is_zero() && expected < recovery.operations as f64 {
         let message = format!(
             "about {expected:.0} operations come after `{}`, and a clause is judged on {} at least",

@@ -13,11 +13,13 @@ mod loads;
 mod names;
 mod network;
 mod policy;
+mod proxies;
 mod returns;
 mod scope;
 mod service;
 mod target;
 mod timeline;
+mod tls;
 mod workers;
 
 use super::{Changeable, Plan, RawPlan};
@@ -72,16 +74,18 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
     if let Some(network) = &raw.network.0 {
         network::check(network, &fleets, &mut cx);
     }
-    let timeline = timeline::check(&raw, &fleets, length, &mut cx);
+    let proxies = proxies::check(&raw, &mut cx);
+    let timeline = timeline::check(&raw, &fleets, &proxies, length, &mut cx);
     let external = external::check(&raw, &timeline.steps, &mut cx);
     returns::resolve(&mut fleets, &raw, &timeline, &mut cx);
-    let judged = judge::check(&raw, &timeline, &fleets, length, &mut cx);
+    let judged = judge::check(&raw, &timeline, &fleets, &proxies, length, &mut cx);
     let compare = compare::check(&raw, &fleets, &mut cx);
     Some(Plan {
         name: name?,
         seed: raw.seed.0?,
         target: resolved?,
         network: raw.network.0?,
+        proxies,
         fleets,
         steady_state: judged.steady_state,
         timeline: timeline.steps,

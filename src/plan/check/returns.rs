@@ -20,8 +20,9 @@ pub(super) fn resolve(fleets: &mut [Fleet], raw: &RawPlan, timeline: &Checked, c
         match timeline.steps.iter().find(|step| step.name == after.value) {
             Some(step) if complete => {
                 let regions = &fleet.config.regions;
-                let struck: Vec<u16> =
-                    (0..regions.count()).filter(|&region| step.strikes(Origin { fleet: number, region })).collect();
+                let struck: Vec<u16> = (0..regions.count())
+                    .filter(|&region| step.on == 0 && step.strikes(Origin { fleet: number, region }))
+                    .collect();
                 let turns = struck.iter().map(|&region| regions.turns(region, fleet.config.clients)).collect();
                 let some = struck.len() < usize::from(regions.count());
                 load.returns = Some(Returns { at: step.to, turns: some.then_some(turns) });

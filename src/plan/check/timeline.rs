@@ -2,13 +2,13 @@
 
 use super::actions::Actions;
 use super::target::whole_seconds;
-use super::{Context, MAX_LENGTH, changes, names, scope, workers};
+use super::{Context, MAX_LENGTH, changes, names, proxies, scope, tls, workers};
 use crate::config::{At, Place};
 use crate::fault::{Distribution, Fault, Step, destination_key};
 use crate::fleet::FleetAction;
 use crate::plan::action::{Action, Deed};
 use crate::plan::raw::RawStep;
-use crate::plan::{Fleet, RawPlan};
+use crate::plan::{Fleet, NamedProxy, RawPlan};
 use crate::time::{Share, Span, Timestamp};
 
 /// Words that a gate's `during` gives a meaning.
@@ -37,7 +37,7 @@ impl Checked {
 }
 
 /// Checks every step.
-pub(super) fn check(raw: &RawPlan, all: &[Fleet], length: Option<Span>, cx: &mut Context) -> Checked {
+pub(super) fn check(raw: &RawPlan, all: &[Fleet], named: &[NamedProxy], length: Option<Span>, cx: &mut Context) -> Checked {
     let mut checked = Checked::nothing();
     let Some(list) = &raw.timeline.0 else { return checked };
     if list.len() > MAX_STEPS {
@@ -54,8 +54,10 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], length: Option<Span>, cx: &mut
         let name = name(step, &given, &checked, cx);
         let (from, to) = times(step, length, &name, cx);
         let index = index.to_string();
-        if let Some(At { value: of, .. }) = &step.fault {
+        let on = proxies::on(step, named, raw, cx);
+        if let Some(At { value: of, place: at }) = &step.fault {
             fault(of, &["timeline", &index, "fault"], cx);
+            tls::handshake_fault(of, false, *at, cx);
             let fleets = scope::fleets(step, &known, all, cx);
             let regions = scope::regions(step, &known, fleets.as_deref(), all, cx);
             let destinations = bound_for(step, of, &bound, cx);
@@ -64,7 +66,7 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], length: Option<Span>, cx: &mut
                 from,
                 to,
                 fault: Some(of.clone()),
-                on: 0,
+                on,
                 fleets,
                 regions,
                 destinations,
@@ -151,6 +153,7 @@ fn bound_for(raw: &RawStep, fault: &Fault, known: &[&str], cx: &mut Context) -> 
         Fault::Refuse(_) | Fault::Close(_) => true,
         _ if fault.of_bytes() => true,
         Fault::Reset(reset) => reset.share == Share::ALL,
+        Fault::Certificate(_) | Fault::HandshakeHang(_) => true,
         _ => false,
     };
     if on_connections {
@@ -202,6 +205,8 @@ fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {
             }
             whole_seconds(limit.retry_after, limit.hint, at(cx, "retry_after"), cx);
         }
+        Fault::Certificate(certificate) => share(certificate.share, at(cx, "share"), cx),
+        Fault::HandshakeHang(hang) => share(hang.share, at(cx, "share"), cx),
     }
 }
 

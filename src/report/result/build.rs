@@ -37,6 +37,7 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
         stretches: stretches(record),
         fleets: (0..record.fleets.len()).map(|fleet| fleet_result(record, fleet)).collect(),
         destinations: destinations::over_the_run(record),
+        proxies: proxies::proxies(record),
         phases: phases(record),
         faults: faults(record),
         actions: timeline::actions(record),
@@ -97,6 +98,7 @@ fn recovery(recovery: &Recovery) -> RecoveryResult {
     RecoveryResult {
         class: class(recovery.class),
         fault: recovery.fault.clone(),
+        at: recovery.at.clone(),
         recovery_time_ms: recovery.recovery_time.map(span_ms),
         unrecovered_for_ms: span_ms(recovery.unrecovered_for),
         error_window_ms: recovery.error_window.map(span_ms),

@@ -143,7 +143,7 @@ fn taps(taps: &Taps) -> TapsResult {
     TapsResult { scheduled: of(&taps.scheduled), dispatched: of(&taps.dispatched), arrived: of(&taps.arrived) }
 }
 
-fn wave_result(wave: &Wave) -> WaveResult {
+pub(super) fn wave_result(wave: &Wave) -> WaveResult {
     WaveResult {
         verdict: wave.class.into(),
         period_ms: wave.period.as_millis(),

@@ -86,6 +86,7 @@ fn gates() -> Vec<GateConfig> {
         during,
         during_place: Place::default(),
         fleet: None,
+        at: None,
         place: Place { line, ..Place::default() },
     };
     vec![

@@ -8,6 +8,7 @@ use super::hub::Hub;
 use super::link::Link;
 use super::listen;
 use super::relay::Relay;
+use super::tls::ClientTls;
 use super::upstream::Upstream;
 use crate::fault::pipe::Course;
 use crate::fault::{Origin, Request};
@@ -17,6 +18,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
@@ -31,6 +33,8 @@ pub(super) struct Door {
     pub(super) hub: Rc<Hub>,
     pub(super) upstream: Rc<Upstream>,
     pub(super) origin: Origin,
+    /// How TLS is spoken to clients; none where it is not.
+    pub(super) tls: Option<Arc<ClientTls>>,
     pub(super) protocol: Protocol,
     /// Its number over all shards and origins.
     pub(super) number: usize,
@@ -84,21 +88,26 @@ impl Door {
     fn welcome(&self, client: TcpStream) {
         // It fails only where the client has gone already, which its own task will find out.
         let _ = client.set_nodelay(true);
+        self.hub.control.tap.iter().for_each(|tap| tap.connected(&*self.hub.control.clock));
         let guest = Guest::new(self.connections.clone(), self.hub.clone());
         let (hub, upstream, origin) = (self.hub.clone(), self.upstream.clone(), self.origin);
         let number = hub.control.numbers[usize::from(origin.fleet)].fetch_add(1, Ordering::Relaxed);
-        let course = Course { connection: Request::foreign(origin, number, 0), judges_requests: self.protocol == Protocol::Http };
-        let client = Client::Plain(Link::new(client, hub.clone(), course));
-        match self.protocol {
-            Protocol::Http => drop(tokio::task::spawn_local(async move {
-                Connection::serve(client, hub, upstream, origin, number).await;
-                drop(guest);
-            })),
-            Protocol::Tcp => drop(tokio::task::spawn_local(async move {
-                Relay::serve(client, hub, upstream, course.connection).await;
-                drop(guest);
-            })),
-        }
+        let http = self.protocol == Protocol::Http;
+        let course = Course { connection: Request::foreign(origin, number, 0), judges_requests: http };
+        let (link, tls) = (Link::new(client, hub.clone(), course), self.tls.clone());
+        tokio::task::spawn_local(async move {
+            let client = match &tls {
+                None => Some(Client::Plain(link)),
+                // Boxed, for a handshake is large and an idle connection should not keep room for it.
+                Some(tls) => Box::pin(tls.greet(link, hub.clone(), origin, http)).await,
+            };
+            match client {
+                Some(client) if http => Connection::serve(client, hub, upstream, origin, number, tls).await,
+                Some(client) => Relay::serve(client, hub, upstream, course.connection).await,
+                None => {}
+            }
+            drop(guest);
+        });
     }
 
     /// A client that left before it was let in is no trouble; anything else may come again at once, so it waits.

@@ -1,15 +1,20 @@
 //! The client's side of a connection: its link, and TLS on it where the proxy speaks that.
 
 use super::link::Link;
+use super::tls::H2;
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::server::TlsStream;
 
 /// What a client speaks on.
 pub(super) enum Client {
     /// As it is.
     Plain(Link),
+    /// Inside TLS.
+    Tls(Box<TlsStream<Link>>),
 }
 
 impl Client {
@@ -17,6 +22,7 @@ impl Client {
     pub(super) fn link(&mut self) -> &mut Link {
         match self {
             Self::Plain(link) => link,
+            Self::Tls(stream) => stream.get_mut().0,
         }
     }
 
@@ -24,12 +30,41 @@ impl Client {
     pub(super) fn reset_on_close(&mut self) {
         self.link().reset_on_close();
     }
+
+    /// Whether HTTP/2 was agreed on in the handshake.
+    pub(super) fn agreed_on_h2(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(H2),
+        }
+    }
+
+    /// Says in TLS that nothing more comes, as far as that goes without waiting: without it, an end is one that somebody cut.
+    pub(super) async fn say_goodbye(&mut self) {
+        if let Self::Tls(stream) = self {
+            poll_fn(|cx| {
+                let _ = Pin::new(&mut **stream).poll_shutdown(cx);
+                Poll::Ready(())
+            })
+            .await;
+        }
+    }
 }
 
 impl AsyncRead for Client {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match &mut *self {
             Self::Plain(link) => Pin::new(link).poll_read(cx, into),
+            Self::Tls(stream) => {
+                // What was written may still be here, encrypted: a write tells of it no more. Whoever writes to a client reads from
+                // it too, so it goes on from here. A failure shows as one of reading.
+                let _ = Pin::new(&mut **stream).poll_flush(cx);
+                match Pin::new(&mut **stream).poll_read(cx, into) {
+                    // Many clients close without saying so in TLS; to a relay that is an end like any other.
+                    Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Poll::Ready(Ok(())),
+                    read => read,
+                }
+            }
         }
     }
 }
@@ -38,18 +73,21 @@ impl AsyncWrite for Client {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match &mut *self {
             Self::Plain(link) => Pin::new(link).poll_write(cx, bytes),
+            Self::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut *self {
             Self::Plain(link) => Pin::new(link).poll_flush(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut *self {
             Self::Plain(link) => Pin::new(link).poll_shutdown(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

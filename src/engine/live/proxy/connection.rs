@@ -12,9 +12,12 @@ use super::answer;
 use super::client::Client;
 use super::control::Trouble;
 use super::exchange::Exchange;
+use super::h2::{self, Preface, Visit};
 use super::http::{BadRequest, MAX_HEAD, RequestHead, head_ends, request_head};
 use super::hub::{Hub, Registration};
 use super::io::{Wire, poll_drain, poll_read, with_buffer};
+use super::tap::Tapping;
+use super::tls::ClientTls;
 use super::upstream::{DialError, Upstream};
 use crate::fault::{Active, Fate, Origin, Request, Strike};
 use crate::policy::hint::Said;
@@ -23,6 +26,7 @@ use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::AsyncWrite;
 
@@ -41,6 +45,8 @@ pub(super) enum End {
     Answered,
     /// With an answer that says what was wrong with the request.
     BadRequest(BadRequest),
+    /// It goes on in HTTP/2.
+    Http2,
 }
 
 /// Goes on, or ends the connection.
@@ -56,15 +62,17 @@ enum Next {
 
 pub(super) struct Connection {
     hub: Rc<Hub>,
-    _place: Registration,
+    place: Registration,
     upstream: Rc<Upstream>,
     origin: Origin,
+    tls: Option<Arc<ClientTls>>,
     number: u32,
     requests: u64,
     pub(super) client: Client,
     /// Bytes of the client that nobody has consumed: a head that is not complete, a body, or pipelined requests.
     pub(super) inbox: Vec<u8>,
     pub(super) wire: Option<Wire>,
+    pub(super) tap: Tapping,
     /// The last snapshot that this connection has met, and its number.
     seen: Active,
     generation: u64,
@@ -76,19 +84,29 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Serves a client until its connection ends. To be spawned as a task of its own.
-    pub(super) async fn serve(client: Client, hub: Rc<Hub>, upstream: Rc<Upstream>, origin: Origin, number: u32) {
+    pub(super) async fn serve(
+        client: Client,
+        hub: Rc<Hub>,
+        upstream: Rc<Upstream>,
+        origin: Origin,
+        number: u32,
+        tls: Option<Arc<ClientTls>>,
+    ) {
         let place = hub.register().await;
         let (seen, generation) = (hub.active(), hub.generation());
+        let tap = Tapping::new(&hub.control);
         let connection = Self {
             hub,
-            _place: place,
+            place,
             upstream,
             origin,
+            tls,
             number,
             requests: 0,
             client,
             inbox: Vec::new(),
             wire: None,
+            tap,
             seen,
             generation,
             request: None,
@@ -98,7 +116,11 @@ impl Connection {
     }
 
     async fn run(mut self) {
-        let mut end = if self.closes_at_once() { End::Answered } else { self.requests().await };
+        let mut end = match () {
+            () if self.closes_at_once() => End::Answered,
+            () if self.client.agreed_on_h2() => End::Http2,
+            () => self.requests().await,
+        };
         if end == End::Silent {
             end = self.stay_silent().await;
         }
@@ -107,8 +129,18 @@ impl Connection {
             End::Reset | End::Unreachable => self.client.reset_on_close(),
             End::BadRequest(why) => self.refuse(why).await,
             End::Answered => answer::linger(&mut self.client).await,
-            End::Closed | End::Silent => self.farewell().await,
+            End::Closed | End::Silent => {
+                self.client.say_goodbye().await;
+                self.farewell().await;
+            }
+            End::Http2 => Box::pin(h2::serve(self.hand_over())).await,
         }
+    }
+
+    /// What HTTP/2 needs of it to go on.
+    fn hand_over(self) -> Visit {
+        let Self { hub, place, upstream, origin, tls, number, client, inbox, seen, generation, .. } = self;
+        Visit { hub, place, upstream, origin, tls, number, client, inbox, seen, generation }
     }
 
     /// Whether a fault closes connections as soon as they are accepted.
@@ -132,7 +164,12 @@ impl Connection {
         let served: Flow<Infallible> = async {
             loop {
                 match self.next_head().await? {
-                    Next::Request(head) => self.request(head).await?,
+                    Next::Request(head) => {
+                        self.tap.request(&self.inbox, &head);
+                        let served = self.request(head).await;
+                        self.tap.ended(&served);
+                        served?;
+                    }
                     Next::Unasked(byte) => Exchange::tunnel(byte).run(self).await?,
                 }
                 self.request = None;
@@ -151,7 +188,12 @@ impl Connection {
             // Parsed at the first bytes, so that what is no HTTP is refused soon, and then not before its end has
             // come: a head that drips in byte by byte is not read over and over.
             let len = self.inbox.len();
-            let worth_reading = len > 0 && (seen == 0 || len >= MAX_HEAD || head_ends(&self.inbox, seen));
+            let preface = if self.requests == 0 { h2::preface(&self.inbox) } else { Preface::Not };
+            if preface == Preface::Whole {
+                return Err(End::Http2);
+            }
+            let worth_reading =
+                len > 0 && preface == Preface::Not && (seen == 0 || len >= MAX_HEAD || head_ends(&self.inbox, seen));
             if worth_reading && let Some(head) = request_head(&self.inbox).map_err(End::BadRequest)? {
                 return Ok(Next::Request(head));
             }
@@ -181,7 +223,8 @@ impl Connection {
     }
 
     /// Carries out the fate of a request.
-    async fn request(&mut self, head: RequestHead) -> Flow<()> {
+    async fn request(&mut self, mut head: RequestHead) -> Flow<()> {
+        head.ours = head.ours.filter(|_| !self.tap.is_there());
         let request = match head.ours {
             Some((key, attempt)) => Request::ours(self.origin, key, attempt).bound_for(head.destination),
             None => Request::foreign(self.origin, self.number, self.requests),
@@ -250,6 +293,7 @@ impl Connection {
             }
             Err(error) => {
                 self.hub.control.trouble.failed_dial(&error);
+                self.tap.unreached();
                 Err(End::Unreachable)
             }
         }
@@ -275,6 +319,7 @@ impl Connection {
         let closes = head.closes || (head.expects_continue && !head.body.done());
         while !head.body.done() && !head.expects_continue {
             let taken = head.body.take(&self.inbox).map_err(|_| End::BadRequest(BadRequest::Malformed))?;
+            self.tap.body(&self.inbox[..taken], head.body.done());
             self.inbox.drain(..taken);
             if taken == 0 {
                 poll_fn(|cx| self.poll_more(cx)).await?;
@@ -283,6 +328,7 @@ impl Connection {
         let mut bytes =
             answer::render(status, hint.map(|said| said.header(self.hub.control.clock.wall_millis())), body, head.method, closes);
         poll_fn(|cx| self.poll_send(cx, &mut bytes)).await?;
+        self.tap.answered(status);
         if closes { Err(End::Answered) } else { Ok(()) }
     }
 

@@ -1,5 +1,6 @@
 //! What all threads of a proxy share: the snapshot in force, what it touched, and what went wrong.
 
+use super::tap::Tap;
 use crate::engine::live::clock::Clock;
 use crate::fault::Active;
 use crate::time::Span;
@@ -39,6 +40,8 @@ pub(super) struct Control {
     /// Connects to the upstream that came about, and the nanoseconds that the fastest took.
     connects: (AtomicU64, AtomicU64),
     pub(super) trouble: Trouble,
+    /// Where what passes is counted.
+    pub(super) tap: Option<Tap>,
 }
 
 /// Bounds that were reached, and how often.
@@ -62,6 +65,12 @@ pub(super) struct Trouble {
     pub(super) denied_why: Mutex<String>,
     /// A request's head was too large.
     pub(super) oversized: AtomicU64,
+    /// A client's TLS handshake failed, and no fault had struck it.
+    pub(super) handshakes: AtomicU64,
+    /// Why the last one did.
+    pub(super) handshakes_why: Mutex<String>,
+    /// A connection had more streams under way than it may.
+    pub(super) streams: AtomicU64,
 }
 
 impl Control {
@@ -78,6 +87,7 @@ impl Control {
             live: AtomicUsize::new(0),
             connects: (AtomicU64::new(0), AtomicU64::new(u64::MAX)),
             trouble: Trouble::default(),
+            tap: None,
         }
     }
 
@@ -160,7 +170,7 @@ impl Trouble {
     }
 
     /// Every bound by its name in the record, and how often it was reached.
-    pub(super) fn limits(&self) -> [(&'static str, u64); 6] {
+    pub(super) fn limits(&self) -> [(&'static str, u64); 8] {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
             ("proxy accepts", count(&self.accepts)),
@@ -169,6 +179,8 @@ impl Trouble {
             ("target connects", count(&self.dials)),
             ("target connects refused by the guard", count(&self.denied)),
             ("request head", count(&self.oversized)),
+            ("TLS handshakes of clients", count(&self.handshakes)),
+            ("HTTP/2 streams", count(&self.streams)),
         ]
     }
 
@@ -192,10 +204,13 @@ impl Trouble {
             (&self.full, "times a listener of the proxy had as many connections as it may, and paused"),
             (&self.dials, "connects to the target failed for want of a file descriptor or a local port"),
             (&self.oversized, "requests were answered with 431 because their head was larger than 64 KiB or 100 fields"),
+            (&self.streams, "HTTP/2 streams were reset because their connection had too many under way"),
         ];
         let why = self.denied_why.lock().expect("nobody panics while holding it").clone();
         let denied = format!("connects to the target were not made: {why}");
-        let told = told.into_iter().chain([(&self.denied, denied.as_str())]);
+        let why = self.handshakes_why.lock().expect("nobody panics while holding it").clone();
+        let shaken = format!("TLS handshakes of clients failed; of the last one: {why}");
+        let told = told.into_iter().chain([(&self.denied, denied.as_str()), (&self.handshakes, shaken.as_str())]);
         let counted = told.map(|(counter, text)| (counter.load(Ordering::Relaxed), text));
         counted.filter(|(count, _)| *count > 0).map(|(count, text)| format!("{count} {text}")).collect()
     }

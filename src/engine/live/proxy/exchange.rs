@@ -34,7 +34,7 @@ impl Exchange {
 
     /// Both directions as they are, until one of them ends, behind a first byte for the client.
     pub(super) fn tunnel(first: u8) -> Self {
-        let response = Response { at: At::Body(Body::UntilClose), method: Method::Other };
+        let response = Response { at: At::Body(Body::UntilClose), method: Method::Other, status: 0 };
         Self { to_client: vec![first], ..Self::with(Body::UntilClose, Vec::new(), response) }
     }
 
@@ -58,9 +58,11 @@ impl Exchange {
             let down = self.download(on, cx)?;
             if self.to_client.is_empty() {
                 if let Some(end) = self.ended {
+                    self.response.status_at(end).into_iter().for_each(|status| on.tap.answered(status));
                     return Poll::Ready(Err(end));
                 }
                 if self.response.done() && self.body.done() && self.to_upstream.is_empty() {
+                    on.tap.answered(self.response.status);
                     return Poll::Ready(Ok(()));
                 }
             }
@@ -75,6 +77,7 @@ impl Exchange {
         let mut moved = on.fill_inbox(cx)?;
         if !self.body.done() && !on.inbox.is_empty() && self.to_upstream.len() < MAX_HEAD {
             let taken = self.body.take(&on.inbox).map_err(|Malformed| self.broken_body())?;
+            on.tap.body(&on.inbox[..taken], self.body.done());
             self.to_upstream.extend(on.inbox.drain(..taken));
             moved |= taken > 0;
         }
@@ -156,6 +159,8 @@ pub(super) fn is_reset(error: &io::Error) -> bool {
 struct Response {
     at: At,
     method: Method,
+    /// That of the last head; 0 before it.
+    status: u16,
 }
 
 enum At {
@@ -175,11 +180,17 @@ enum Followed {
 
 impl Response {
     fn new(method: Method) -> Self {
-        Self { at: At::Head(Vec::new()), method }
+        Self { at: At::Head(Vec::new()), method, status: 0 }
     }
 
     fn done(&self) -> bool {
         matches!(&self.at, At::Body(body) if body.done())
+    }
+
+    /// The status of a response that is whole where the upstream's side ends like this.
+    fn status_at(&self, end: End) -> Option<u16> {
+        let until_close = end == End::Closed && matches!(self.at, At::Body(Body::UntilClose));
+        (self.status > 0 && (self.done() || until_close)).then_some(self.status)
     }
 
     fn follow(&mut self, mut bytes: &[u8]) -> Result<Followed, Malformed> {
@@ -205,6 +216,7 @@ impl Response {
                         }
                         return Ok(Followed::Within);
                     };
+                    self.status = super::tap::status(if kept == 0 { bytes } else { before });
                     self.at = match follows {
                         Follows::Tunnel => return Ok(Followed::Tunnel),
                         Follows::AnotherHead => At::Head(Vec::new()),

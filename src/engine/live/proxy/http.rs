@@ -93,6 +93,16 @@ pub(super) fn request_head(bytes: &[u8]) -> Result<Option<RequestHead>, BadReque
     }))
 }
 
+/// Whose request it is, by its fields: the idempotency key and the attempt of one of ours, and where it goes.
+pub(super) fn ours<'a>(all: impl Iterator<Item = (&'a str, &'a [u8])>) -> (Option<(u128, u32)>, u64) {
+    let mut fields = Fields::default();
+    for (name, value) in all {
+        // What breaks HTTP/1's framing is nothing here.
+        let _ = fields.take(name, value.trim_ascii());
+    }
+    (fields.idempotency_key.zip(fields.attempt), fields.destination)
+}
+
 /// Whether a head ends in `bytes`, if none did in the first `seen` of them.
 pub(super) fn head_ends(bytes: &[u8], seen: usize) -> bool {
     let tail = &bytes[seen.saturating_sub(3).min(bytes.len())..];

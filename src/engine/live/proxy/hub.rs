@@ -42,6 +42,11 @@ impl Hub {
     /// wakers of its own.
     pub(super) async fn register(self: &Rc<Self>) -> Registration {
         let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
+        self.register_waker(waker)
+    }
+
+    /// The same for whoever is to be woken by this.
+    pub(super) fn register_waker(self: &Rc<Self>, waker: Waker) -> Registration {
         let mut wakers = self.wakers.borrow_mut();
         let slot = match wakers.free.pop() {
             Some(slot) => slot,
@@ -96,6 +101,18 @@ impl Hub {
 
     fn wake_all(&self) {
         self.wakers.borrow().slots.iter().flatten().for_each(Waker::wake_by_ref);
+    }
+}
+
+impl Registration {
+    /// From here on it is this one that is woken.
+    pub(super) fn follow(&self, waker: &Waker) {
+        let mut wakers = self.hub.wakers.borrow_mut();
+        if let Some(slot) = wakers.slots.get_mut(self.slot)
+            && !slot.as_ref().is_some_and(|known| known.will_wake(waker))
+        {
+            *slot = Some(waker.clone());
+        }
     }
 }
 

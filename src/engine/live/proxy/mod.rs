@@ -9,6 +9,8 @@
 //! moment, and every live connection is woken to meet it. What a client sees of the upstream is what it would see
 //! directly, with one exception: where the upstream refuses or cannot be reached, the client is connected already,
 //! and its connection is reset.
+//!
+//! A client that speaks HTTP/2 is served stream by stream (`h2`); one that speaks TLS is served as any other once its handshake is over (`tls`).
 
 mod accept;
 mod answer;
@@ -17,19 +19,24 @@ mod client;
 mod connection;
 mod control;
 mod exchange;
+mod h2;
 mod http;
 mod hub;
 mod io;
 mod link;
 mod listen;
 mod relay;
+mod tap;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod upstream;
 
 pub use answer::UNREACHABLE;
 pub use listen::Port;
-pub use upstream::{Resolve, ResolveAll, Upstream};
+pub use tap::Tap;
+pub use tls::ClientTls;
+pub use upstream::{Resolve, ResolveAll, Upstream, UpstreamError};
 
 use super::clock::Clock;
 use crate::fault::{Active, Origin};
@@ -99,6 +106,7 @@ pub struct Proxy {
     upstream: Upstream,
     entrances: Vec<Entrance>,
     protocol: Protocol,
+    tls: Option<Arc<ClientTls>>,
     /// By entrance.
     ports: Vec<Arc<Port>>,
     backlog: u32,
@@ -134,7 +142,28 @@ impl Proxy {
         let waiting: Vec<_> = (0..shards).map(|_| listeners()).collect::<Result<_, _>>().map_err(ProxyError::Listen)?;
         let control = Control::new(clock, nothing.clone(), ports.len(), shards);
         let (control, waiting) = (Arc::new(control), Mutex::new(waiting));
-        Ok(Self { control, nothing, upstream, entrances, protocol, ports, backlog, backlog_notice, waiting })
+        let tls = None;
+        Ok(Self { control, nothing, upstream, entrances, protocol, tls, ports, backlog, backlog_notice, waiting })
+    }
+
+    /// Speaks TLS to clients, on every port.
+    pub fn with_tls(self, tls: ClientTls) -> Self {
+        Self { tls: Some(Arc::new(tls)), ..self }
+    }
+
+    /// The same with a tap, which counts what passes. Its traffic then is a service's own: nothing in a request's headers makes it one of our clients'.
+    ///
+    /// # Panics
+    /// Once a shard serves it.
+    #[must_use]
+    pub fn with_tap(mut self, tap: Tap) -> Self {
+        Arc::get_mut(&mut self.control).expect("no shard serves it yet").tap = Some(tap);
+        self
+    }
+
+    /// Its tap, if it has one.
+    pub fn tap(&self) -> Option<&Tap> {
+        self.control.tap.as_ref()
     }
 
     /// Where the clients of a fleet, in a region, connect.
@@ -220,7 +249,7 @@ impl Proxy {
     }
 
     /// The bounds of the proxy by name, and how often each was reached.
-    pub fn limits(&self) -> [(&'static str, u64); 6] {
+    pub fn limits(&self) -> [(&'static str, u64); 8] {
         self.control.trouble.limits()
     }
 
@@ -253,6 +282,7 @@ impl Proxy {
                 upstream: upstream.clone(),
                 origin: entrance.origin,
                 protocol: self.protocol,
+                tls: self.tls.clone(),
                 number,
                 addr: self.ports[place].addr,
                 backlog: self.backlog,

@@ -4,10 +4,10 @@ mod remote;
 
 use super::RunError;
 use super::hearing::Hearing;
+use super::proxies::Proxies;
 use crate::engine::live::actions::{Answer as Answered, Outside, Undone};
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::external::External;
-use crate::engine::live::proxy::Proxy;
 use crate::engine::live::shard::{Control, Message, Shard};
 use crate::engine::live::signal::Signals;
 use crate::engine::live::stop::{Answer, Checks};
@@ -49,7 +49,7 @@ pub struct Parts {
     pub plan: Arc<Plan>,
     pub clock: Arc<LiveClock>,
     pub timeline: Timeline,
-    pub proxy: Arc<Proxy>,
+    pub proxies: Proxies,
     pub phases: Vec<Phase>,
     pub requests: Arc<Requests>,
     pub shards: Vec<Shard>,
@@ -182,10 +182,10 @@ impl Coordinator {
     /// Makes the changes of the moment that has come.
     fn turn(&mut self) -> Option<StopReason> {
         let moment = self.moments.pop()?;
-        let Parts { proxy, timeline, clock, external, .. } = &self.parts;
+        let Parts { proxies, timeline, clock, external, .. } = &self.parts;
         let active = timeline.active(moment);
         external.iter().for_each(|external| external.turn(&active.steps()));
-        proxy.apply(active);
+        proxies.apply(&active);
         let events = self.faults.turn(timeline, moment, clock.now(), |step| timeline.touched(step));
         events.iter().for_each(|event| self.tell(event));
         let phase = self.parts.phases.iter().find(|phase| phase.from == moment).map(|phase| phase.name.clone());
@@ -318,7 +318,7 @@ impl Coordinator {
 
     /// Says once that most attempts fail because the target takes no connections: else that is one column among many.
     fn warn_of_unreachable(&mut self) {
-        let (failed, why) = self.parts.proxy.unreached();
+        let (failed, why) = self.parts.proxies.main.unreached();
         if self.ended.is_none_or(|ended| ended < FEW || failed <= ended / 2) {
             return;
         }
@@ -345,14 +345,14 @@ impl Coordinator {
     /// Removes the faults, then stops the load, then gathers what there is.
     async fn finish(mut self, stopped: Option<StopReason>) -> RunRecord {
         let removing = self.begin_removing();
-        let cleared = self.parts.proxy.clear();
+        let cleared = self.parts.proxies.clear();
         let now = self.parts.clock.now();
         let events = self.faults.end_all(&self.parts.timeline, now, |step| self.parts.timeline.touched(step));
         events.iter().for_each(|event| self.tell(event));
         let undoing = self.begin_undoing();
         let end = Timestamp::ZERO + self.parts.plan.length;
         let ended = if stopped.is_some() { end.min(now + STOP_AHEAD) } else { end };
-        let cleanup_confirmed = cleared && self.parts.proxy.settled(PATIENCE.to_std()).await;
+        let cleanup_confirmed = cleared && self.parts.proxies.settled(PATIENCE).await;
         let internal = self.stop_load(ended).await;
         let left = self.removed(removing).await;
         let undone = self.undo(undoing).await;
@@ -363,7 +363,7 @@ impl Coordinator {
         if joined.is_none() {
             self.tell(&RunEvent::Warning { text: "a shard did not end in time".into() });
         }
-        for text in self.parts.proxy.notices() {
+        for text in self.parts.proxies.notices() {
             self.tell(&RunEvent::Warning { text });
         }
         let acted = self.parts.series.acted_last(&self.totals);
@@ -381,7 +381,8 @@ impl Coordinator {
             cleanup_confirmed: cleanup_confirmed && undone && left.is_empty(),
             left,
             service,
-            connects: self.parts.proxy.connects(),
+            taps: self.parts.proxies.taps(ended),
+            connects: self.parts.proxies.main.connects(),
             ..RunRecord::default()
         };
         let mut record = self.parts.series.finish(self.totals, rest);
@@ -392,8 +393,9 @@ impl Coordinator {
             ("max_attempts", self.ceiling_holds),
             ("progress", unheard),
         ];
-        let reached = limits_reached(&record, own.into_iter().chain(self.parts.proxy.limits()));
+        let reached = limits_reached(&record, own.into_iter().chain(self.parts.proxies.main.limits()));
         record.limits_reached.extend(reached);
+        record.limits_reached.extend(self.parts.proxies.limits(&record.taps));
         record
     }
 

@@ -3,6 +3,7 @@
 mod coordinator;
 mod hearing;
 mod preflight;
+mod proxies;
 
 use super::actions::ActionError;
 use super::external::ExternalError;
@@ -62,6 +63,16 @@ pub enum RunError {
     /// A proxy that cannot listen.
     #[error(transparent)]
     Proxy(#[from] ProxyError),
+    /// A proxy of the plan that cannot listen where it is told to.
+    #[error("`proxies.{name}` cannot listen on {listen}: {source}; stop what listens there, or choose another port")]
+    Listen {
+        /// Its name.
+        name: String,
+        /// Where.
+        listen: std::net::SocketAddr,
+        /// What the machine said.
+        source: std::io::Error,
+    },
     /// A built-in target that does not start.
     #[error(transparent)]
     Target(#[from] TargetError),

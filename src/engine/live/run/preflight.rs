@@ -2,6 +2,7 @@
 
 use super::coordinator::{Coordinator, Parts};
 use super::hearing::Hearing;
+use super::proxies::{self, Proxies, Upstreams};
 use super::{RunError, RunSetup};
 use crate::engine::live::actions::{self, Outside};
 use crate::engine::live::clock::{Clock, LiveClock};
@@ -48,8 +49,9 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         move || dialled(&plan, &allowed, setup.approve, &clock)
     });
     let aimed = unless_interrupted(&mut signals, aiming).await?.map_err(|error| RunError::WarmUp(error.to_string()))?;
-    let Aimed { aim, checks, outside, external } = aimed?;
+    let Aimed { aim, upstreams, checks, outside, external } = aimed?;
     warnings.extend(aim.warning);
+    warnings.extend(upstreams.warnings);
     let taking = take_external(external, &plan, &setup.program, &clock);
     let (external, notices) = unless_interrupted(&mut signals, taking).await??;
     warnings.extend(notices.warnings);
@@ -63,9 +65,10 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     let setup_of_proxy = ProxySetup { nothing, entrances, protocol, shards, upstream, clock: clock.clone() };
     let proxy = Arc::new(Proxy::bind(setup_of_proxy)?);
     let notes = note_backlog(&proxy, &plan, &mut warnings).into_iter().chain(notices.notes).collect();
+    let proxies = Proxies::open(proxy, &plan, upstreams.all, &timeline, shards, &clock)?;
     let phases = timeline.phases(plan.length);
     let (heard, mut messages) = mpsc::unbounded_channel();
-    let shards = spawn_shards(shards, &plan, &requests, &proxy, &clock, &phases, &heard)?;
+    let shards = spawn_shards(shards, &plan, &requests, &proxies, &clock, &phases, &heard)?;
     drop(heard);
     let unconnected = unless_interrupted(&mut signals, warm_up(shards.len(), &mut messages)).await??;
     if unconnected > 0 {
@@ -81,7 +84,7 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         plan,
         clock,
         timeline,
-        proxy,
+        proxies,
         phases,
         requests,
         shards,
@@ -132,9 +135,11 @@ fn note_backlog(proxy: &Proxy, plan: &Plan, warnings: &mut Vec<String>) -> Optio
     Some(notice)
 }
 
-/// Everything that is dialled, or run, outside: the target, the checks of `stop_if`, the actions of the timeline, Toxiproxies.
+/// Everything that is dialled, or run, outside: the target, what the plan's proxies lead to, the checks of `stop_if`, the actions of the timeline,
+/// Toxiproxies.
 struct Aimed {
     aim: Aim,
+    upstreams: Upstreams,
     checks: stop::Prepared,
     outside: actions::Prepared,
     external: Vec<external::Prepared>,
@@ -142,9 +147,10 @@ struct Aimed {
 
 fn dialled(plan: &Plan, allowed: &Allowed, approved: bool, clock: &Arc<LiveClock>) -> Result<Aimed, RunError> {
     let aim = aim(plan, allowed, clock)?;
+    let upstreams = proxies::upstreams(plan, allowed, clock)?;
     let checks = Checks::prepare(&plan.stop_if, allowed, plan.target.ca_file.as_deref())?;
     let outside = Outside::prepare(plan, allowed, approved)?;
-    Ok(Aimed { aim, checks, outside, external: External::prepare(plan, allowed)? })
+    Ok(Aimed { aim, upstreams, checks, outside, external: External::prepare(plan, allowed)? })
 }
 
 /// Takes the plan's Toxiproxies for this run; none, where it has none.
@@ -190,7 +196,7 @@ fn aim(plan: &Plan, allowed: &Allowed, clock: &Arc<LiveClock>) -> Result<Aim, Ru
 fn fit(plan: &Plan, shards: usize) -> Result<Vec<String>, RunError> {
     let clients = plan.fleets.iter().map(|fleet| u64::from(fleet.connections())).sum();
     // The proxy listens for each origin and shard, and holds each origin's port.
-    let listeners = origins(plan).len() * (shards + 1);
+    let listeners = (origins(plan).len() + plan.proxies.len()) * (shards + 1);
     limits::check(clients, listeners as u64, limits::raise())?;
     let per_attempt = plan.fleets.iter().filter(|fleet| fleet.config.connections == Connections::PerAttempt);
     let churn = per_attempt.map(|fleet| first_attempts_per_second(&fleet.config.load, fleet.config.clients)).sum();
@@ -224,7 +230,7 @@ fn spawn_shards(
     count: usize,
     plan: &Arc<Plan>,
     requests: &Arc<Requests>,
-    proxy: &Arc<Proxy>,
+    proxies: &Proxies,
     clock: &Arc<LiveClock>,
     phases: &[Phase],
     messages: &mpsc::UnboundedSender<Message>,
@@ -237,7 +243,8 @@ fn spawn_shards(
             plan: plan.clone(),
             shared: shared.clone(),
             requests: requests.clone(),
-            proxy: proxy.clone(),
+            proxy: proxies.main.clone(),
+            named: proxies.named(),
             clock: clock.clone(),
             phases: phases.to_vec(),
         };

@@ -41,6 +41,8 @@ pub struct ShardSetup {
     pub requests: Arc<Requests>,
     /// The proxy.
     pub proxy: Arc<Proxy>,
+    /// Those of the plan, which it only serves.
+    pub named: Vec<Arc<Proxy>>,
     /// The run's clock.
     pub clock: Arc<LiveClock>,
     /// The phases of the run.
@@ -145,7 +147,8 @@ fn run(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
-        let serving = tokio::task::spawn_local(setup.proxy.clone().serve(setup.index));
+        let all = std::iter::once(&setup.proxy).chain(&setup.named);
+        let serving: Vec<_> = all.map(|proxy| tokio::task::spawn_local(proxy.clone().serve(setup.index))).collect();
         let transport = Transport::new(wires(&setup), &setup.requests, &(setup.clock.clone() as Arc<dyn Clock>));
         let failed = transport.warm_up().await;
         let _ = messages.send(Message::Warm { failed });
@@ -160,7 +163,7 @@ fn run(
         }
         // Until the coordinator has removed the faults and let go, the proxy goes on.
         while commands.recv().await.is_some() {}
-        serving.abort();
+        serving.iter().for_each(tokio::task::JoinHandle::abort);
         Ok(())
     })
 }

@@ -4,8 +4,11 @@
 
 mod bytes;
 mod faults;
+mod h2;
 mod relay;
 mod scale;
+mod tap;
+mod tls;
 
 use super::*;
 use crate::engine::live::clock::LiveClock;

@@ -1,0 +1,82 @@
+//! Bodies on their way: piece by piece as they come, trailers too, and not a piece further while a fault holds their stream.
+
+use super::Refusal;
+use super::stream::{Side, Stream};
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+/// A body that is relayed.
+pub(super) struct Relayed {
+    stream: Rc<Stream>,
+    side: Side,
+    body: Incoming,
+}
+
+impl Relayed {
+    pub(super) fn new(stream: Rc<Stream>, side: Side, body: Incoming) -> Self {
+        Self { stream, side, body }
+    }
+}
+
+impl Body for Relayed {
+    type Data = Bytes;
+    type Error = Refusal;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Refusal>>> {
+        match self.stream.poll_gate(self.side, cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(refusal)) => Poll::Ready(Some(Err(refusal))),
+            Poll::Ready(Ok(())) => Pin::new(&mut self.body).poll_frame(cx).map_err(Refusal::Broken),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of an answer: the upstream's, or a text of the proxy's own.
+pub(super) enum Answer {
+    Relayed(Relayed),
+    Text(Option<Bytes>),
+}
+
+impl Answer {
+    /// A text; nothing where it is empty.
+    pub(super) fn text(text: &str) -> Self {
+        Self::Text((!text.is_empty()).then(|| Bytes::copy_from_slice(text.as_bytes())))
+    }
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = Refusal;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Refusal>>> {
+        match &mut *self {
+            Self::Relayed(body) => Pin::new(body).poll_frame(cx),
+            Self::Text(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Relayed(body) => body.is_end_stream(),
+            Self::Text(text) => text.is_none(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Relayed(body) => body.size_hint(),
+            Self::Text(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
+        }
+    }
+}
