@@ -2,13 +2,13 @@
 
 use super::check::text_of;
 use super::exit::Code;
-use crate::config::Table;
+use crate::config::{At, Place, Table};
 use crate::engine::live::plane::api::Api;
 use crate::engine::live::plane::{Entry, Json, Plane, PlaneSetup, ProxyInput, Refusal, ToxicInput};
 use crate::engine::live::proxy::Protocol;
 use crate::engine::live::signal::Signals;
 use crate::engine::live::target::raise_file_limit;
-use crate::plan::{FileProxy, FileToxic, ProxyFile, Spoken, proxy_file};
+use crate::plan::{FileProxy, FileToxic, ProxyFile, Spoken, TlsBack, TlsFront, proxy_file};
 use crate::time::Span;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -24,9 +24,22 @@ pub struct Args {
     /// Where a proxy listens; port 0 takes any that is free. Repeatable: the n-th goes with the n-th `--upstream`.
     #[arg(long, value_name = "ADDRESS")]
     listen: Vec<String>,
-    /// Where it sends what it gets: `host:port` or `tcp://host:port` for bytes, `http://host:port` for requests.
+    /// Where it sends what it gets: `host:port` or `tcp://host:port` for bytes, `http://host:port` for requests; `tls://` and
+    /// `https://` are the same in TLS.
     #[arg(long, value_name = "ADDRESS")]
     upstream: Vec<String>,
+    /// Speak TLS to the clients of these proxies, with a certificate that is made now.
+    #[arg(long, requires = "listen")]
+    tls: bool,
+    /// A name beside `localhost` and the addresses of loopback that the certificate is for. Repeatable.
+    #[arg(long, value_name = "NAME", requires = "tls")]
+    tls_name: Vec<String>,
+    /// Write the authority of all certificates there, for clients to trust.
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<String>,
+    /// Trust the certificates in this file too, at upstreams in TLS.
+    #[arg(long, value_name = "FILE", requires = "upstream")]
+    upstream_ca: Option<String>,
     /// Read proxies from a list in JSON (as Toxiproxy's) or YAML; `-` reads it from stdin.
     #[arg(long, value_name = "FILE")]
     config: Option<String>,
@@ -86,7 +99,8 @@ fn ended(code: Code, text: impl std::fmt::Display) -> Ended {
 }
 
 fn serve(args: &Args) -> Result<(), Ended> {
-    let paired = pairs(&args.listen, &args.upstream).map_err(|text| ended(Code::Usage, text))?;
+    let mut paired = pairs(&args.listen, &args.upstream).map_err(|text| ended(Code::Usage, text))?;
+    paired.iter_mut().for_each(|input| encrypt(input, args));
     let file = args.config.as_deref().map(read).transpose()?;
     let api = address_of_api(args)?;
     if api.is_none() && paired.is_empty() && file.as_ref().is_none_or(|file| file.proxies.is_empty()) {
@@ -101,7 +115,10 @@ fn serve(args: &Args) -> Result<(), Ended> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| ended(Code::Internal, format!("cannot start a runtime: {error}")))?;
     runtime.block_on(async {
+        let mut trusted: Vec<String> = args.tls_ca.iter().cloned().collect();
+        trusted.extend(file.iter().flat_map(|file| &file.proxies).filter_map(|proxy| proxy.tls.as_ref()?.ca_file.clone()));
         make(&plane, paired, file).await?;
+        publish(&plane, &trusted)?;
         let api = api.map(|addr| Api::start(addr, plane.clone())).transpose();
         let api = api.map_err(|error| ended(Code::Internal, error))?;
         announce(&plane, api.as_ref());
@@ -129,6 +146,25 @@ fn pairs(listen: &[String], upstream: &[String]) -> Result<Vec<ProxyInput>, Stri
     Ok(listen.iter().zip(upstream).enumerate().map(input).collect())
 }
 
+/// What the command line says of TLS.
+fn encrypt(input: &mut ProxyInput, args: &Args) {
+    let names = args.tls_name.iter().map(|name| At { value: name.clone(), place: Place::default() }).collect();
+    input.tls = args.tls.then_some(TlsFront { names, ca_file: None });
+    let in_tls = input.upstream.as_ref().is_some_and(|text| text.starts_with("https://") || text.starts_with("tls://"));
+    let trusted = args.upstream_ca.clone().filter(|_| in_tls);
+    input.upstream_tls = trusted.map(|ca_file| TlsBack { ca_file: Some(ca_file), ..TlsBack::default() });
+}
+
+/// Writes the authority of the certificates wherever that was asked for.
+fn publish(plane: &Plane, paths: &[String]) -> Result<(), Ended> {
+    for path in paths {
+        let written = plane.authority().and_then(|authority| authority.write(path));
+        written.map_err(|error| ended(Code::Internal, error))?;
+        say(&format!("certificates of proxies are trusted by who trusts {path}"));
+    }
+    Ok(())
+}
+
 fn read(path: &str) -> Result<ProxyFile, Ended> {
     let text = text_of(path).map_err(|code| Ended { code, text: String::new() })?;
     proxy_file(path, &text).map_err(|error| Ended { code: Code::Usage, text: error.to_string() })
@@ -148,7 +184,12 @@ fn address_of_api(args: &Args) -> Result<Option<SocketAddr>, Ended> {
 async fn make(plane: &Plane, paired: Vec<ProxyInput>, file: Option<ProxyFile>) -> Result<(), Ended> {
     for input in paired {
         let hint = |refusal: &Refusal| hint(refusal).map(|hint| format!("; {hint}")).unwrap_or_default();
-        let flag = |refusal: &Refusal| if refusal.at == ["upstream"] { "--upstream" } else { "--listen" };
+        let flag = |refusal: &Refusal| match refusal.at.last().map_or("", String::as_str) {
+            "upstream" => "--upstream",
+            "upstream_tls" => "--upstream-ca",
+            "tls" => "--tls-name",
+            _ => "--listen",
+        };
         plane.create(&input).await.map_err(|refusal| {
             // The number of the proxy among those made at once.
             let refusal =
@@ -188,7 +229,7 @@ fn hint(refusal: &Refusal) -> Option<&'static str> {
 }
 
 fn input_of(proxy: &FileProxy) -> ProxyInput {
-    let FileProxy { name, listen, upstream, enabled, protocol, toxics } = proxy;
+    let FileProxy { name, listen, upstream, enabled, protocol, tls, upstream_tls, toxics } = proxy;
     ProxyInput {
         name: Some(name.clone()),
         listen: Some(listen.clone()),
@@ -198,6 +239,8 @@ fn input_of(proxy: &FileProxy) -> ProxyInput {
             Spoken::Http => Protocol::Http,
             Spoken::Tcp => Protocol::Tcp,
         }),
+        tls: tls.clone(),
+        upstream_tls: upstream_tls.clone(),
         toxics: toxics.iter().map(toxic_of).collect(),
     }
 }
@@ -215,10 +258,10 @@ fn toxic_of(toxic: &FileToxic) -> ToxicInput {
 }
 
 fn announce(plane: &Plane, api: Option<&Api>) {
-    for Entry { name, listen, upstream, protocol, enabled, .. } in plane.entries() {
+    for Entry { name, listen, upstream, protocol, tls, enabled, .. } in plane.entries() {
         let word = if protocol == Protocol::Http { "http" } else { "tcp" };
-        let off = if enabled { "" } else { ", disabled" };
-        say(&format!("proxy {}: {listen} -> {} ({word}{off})", name.escape_debug(), upstream.escape_debug()));
+        let (tls, off) = (if tls.is_some() { " in TLS" } else { "" }, if enabled { "" } else { ", disabled" });
+        say(&format!("proxy {}: {listen} -> {} ({word}{tls}{off})", name.escape_debug(), upstream.escape_debug()));
     }
     if let Some(api) = api {
         say(&format!("API at http://{}, counters at /metrics; Ctrl-C ends it", api.addr()));

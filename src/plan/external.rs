@@ -1,4 +1,4 @@
-//! Who carries out the faults of a plan in the place of our own proxy: a Toxiproxy.
+//! Who carries out the faults of a plan in the place of our own proxies: a Toxiproxy.
 
 use super::url::TargetUrl;
 use crate::config::At;
@@ -44,11 +44,11 @@ impl External {
     }
 }
 
-/// The timeline as our own proxies see it: what a Toxiproxy carries out, they only witness.
+/// The timeline as our own proxies see it: what a Toxiproxy carries out, wherever that is, the one between clients and target only witnesses.
 pub fn witnessed(timeline: &[Step], external: &[External]) -> Vec<Step> {
-    let witnessed = |step: &Step| {
-        let outside = external.iter().any(|external| external.carries_out(step));
-        Step { fault: step.fault.clone().filter(|_| !outside), ..step.clone() }
+    let witnessed = |step: &Step| match external.iter().any(|external| external.carries_out(step)) {
+        true => Step { fault: None, on: 0, ..step.clone() },
+        false => step.clone(),
     };
     timeline.iter().map(witnessed).collect()
 }

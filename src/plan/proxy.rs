@@ -3,6 +3,7 @@
 //!
 //! Owns what is written of them. What is counted is [`metrics::tap`](crate::metrics::tap)'s; the sockets are the live engine's.
 
+use super::tls::{TlsBack, TlsFront};
 use super::url::TargetUrl;
 use crate::config::{At, Node, Problems, Read, Shape, TimeScale, read_text};
 use crate::time::Span;
@@ -126,16 +127,82 @@ impl Default for Repeats {
 }
 
 record! {
-    /// A proxy between a service of yours and what it calls: point the service at `listen` while the plan runs.
-    pub struct ProxyConfig {
+    /// A proxy between a service of yours and what it calls: point the service at `listen` while the plan runs. Or one that a Toxiproxy has there,
+    /// by `toxiproxy` and `name`: it carries out the faults `on` it, counts nothing, and what comes to our own proxy while one acts is its evidence.
+    pub struct RawProxy {
         /// Where it listens: an address of loopback.
-        listen: At<Listen>,
+        listen: Option<At<Listen>>,
         /// Where requests go on. Guarded like the target: loopback, or what `target.allow` names, with `--approve`.
-        upstream: At<UpstreamUrl>,
-        /// What is spoken there.
-        protocol: Spoken = Spoken::Http,
+        upstream: Option<At<UpstreamUrl>>,
+        /// What is spoken there; `http` where nothing is said.
+        protocol: Option<Spoken>,
+        /// Speaks TLS to the service, with a certificate that is made for the run; plain where nothing is said.
+        tls: Option<TlsFront>,
+        /// How an `https` upstream is spoken to; where nothing is said the system's certificates are trusted, and those of `target.ca_file`.
+        upstream_tls: Option<At<TlsBack>>,
         /// Which requests are repeats: retries of the service.
-        repeats: Repeats = Repeats::default(),
+        repeats: Option<Repeats>,
+        /// A Toxiproxy's control API, in the place of a proxy of ours: scheme, host and port.
+        toxiproxy: Option<At<TargetUrl>>,
+        /// The Toxiproxy's proxy.
+        name: Option<At<String>>,
+    } => |proxy: &RawProxy| {
+        let ours = [
+            ("listen", proxy.listen.is_some()),
+            ("upstream", proxy.upstream.is_some()),
+            ("protocol", proxy.protocol.is_some()),
+            ("tls", proxy.tls.is_some()),
+            ("upstream_tls", proxy.upstream_tls.is_some()),
+            ("repeats", proxy.repeats.is_some()),
+        ];
+        let given = ours.iter().find(|(_, given)| *given).map(|(key, _)| key);
+        match (&proxy.toxiproxy, &proxy.name, given) {
+            (Some(_), Some(_), None) => Ok(()),
+            (Some(_), _, Some(key)) => Err(format!("`{key}` is of a proxy of ours, and a Toxiproxy has its own: keep that, or `toxiproxy` and `name`")),
+            (Some(_), None, None) => Err("`name` is missing: which of the Toxiproxy's proxies, as `curl URL/proxies` lists them".to_string()),
+            (None, Some(_), _) => Err("`name` is of a Toxiproxy's proxy: leave it out, or give `toxiproxy` too".to_string()),
+            (None, None, _) if proxy.listen.is_some() && proxy.upstream.is_some() => Ok(()),
+            (None, None, _) => Err("a proxy needs `listen` and `upstream`; or `toxiproxy` and `name`, where a Toxiproxy has it".to_string()),
+        }
+    }
+}
+
+/// A proxy of ours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProxyConfig {
+    /// Where it listens.
+    pub listen: At<Listen>,
+    /// Where requests go on.
+    pub upstream: At<UpstreamUrl>,
+    /// What is spoken there.
+    pub protocol: Spoken,
+    /// How TLS is spoken to its clients; none where it is not.
+    pub tls: Option<TlsFront>,
+    /// How an `https` upstream is spoken to, where that is said.
+    pub upstream_tls: Option<At<TlsBack>>,
+    /// Which requests are repeats.
+    pub repeats: Repeats,
+}
+
+impl RawProxy {
+    /// The same as a proxy of ours; none where a Toxiproxy has it.
+    pub(super) fn ours(&self) -> Option<ProxyConfig> {
+        let Self { listen, upstream, protocol, tls, upstream_tls, repeats, .. } = self.clone();
+        let (protocol, repeats) = (protocol.unwrap_or(Spoken::Http), repeats.unwrap_or_default());
+        Some(ProxyConfig { listen: listen?, upstream: upstream?, protocol, tls, upstream_tls, repeats })
+    }
+}
+
+impl ProxyConfig {
+    /// Whether it sees requests, and not bytes alone.
+    pub fn sees_requests(&self) -> bool {
+        self.protocol == Spoken::Http
+    }
+
+    /// Its address as the service calls it: with a scheme where it speaks TLS.
+    pub fn address(&self) -> String {
+        let scheme = if self.tls.is_some() { "https://" } else { "" };
+        format!("{scheme}{}", self.listen.value.0)
     }
 }
 
@@ -144,14 +211,19 @@ record! {
 pub struct NamedProxy {
     /// Its name; steps say `on: NAME`.
     pub name: String,
-    /// What it is.
-    pub config: ProxyConfig,
+    /// What it is; none where a Toxiproxy has it, of which the plan's `external` tells.
+    pub config: Option<ProxyConfig>,
 }
 
 impl super::Plan {
     /// The name of the proxy at which a step acts; none for the one between clients and target.
     pub fn proxy_of(&self, on: u16) -> Option<&str> {
         self.proxies.get(usize::from(on).checked_sub(1)?).map(|proxy| proxy.name.as_str())
+    }
+
+    /// Those of its proxies that are ours: the number of each, as steps say it, its name, and what it is.
+    pub fn own_proxies(&self) -> impl Iterator<Item = (u16, &str, &ProxyConfig)> {
+        (1..).zip(&self.proxies).filter_map(|(number, proxy)| Some((number, proxy.name.as_str(), proxy.config.as_ref()?)))
     }
 
     /// Why no simulator can run the plan, where that is so: it has a part in it that only real services play.

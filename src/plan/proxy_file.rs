@@ -2,6 +2,7 @@
 //! it is asked where the API asks too, and [`ProxyFile::blame`] finds the place of what is not.
 
 use super::error::{Diagnostics, PlanError};
+use super::tls::{TlsBack, TlsFront};
 use super::yaml;
 use crate::config::{Node, Read, Source, Table, Value};
 use crate::{keyword, record};
@@ -23,12 +24,16 @@ record! {
         name: String,
         /// Where it listens; any free port of loopback where nothing is said.
         listen: String = String::new(),
-        /// Where it sends what it gets: `host:port`, or with `tcp://` or `http://` before it.
+        /// Where it sends what it gets: `host:port`, or with `tcp://` or `http://` before it; or, in TLS, `tls://` or `https://`.
         upstream: String,
         /// Whether it lets clients in.
         enabled: bool = true,
         /// What it understands, where the upstream does not say.
         protocol: Option<Spoken>,
+        /// Speaks TLS to its clients; plain where nothing is said.
+        tls: Option<TlsFront>,
+        /// How an upstream in TLS is spoken to; where nothing is said the system's certificates are trusted.
+        upstream_tls: Option<TlsBack>,
         /// Its toxics.
         toxics: Vec<FileToxic> = Vec::new(),
     }
@@ -113,7 +118,7 @@ mod tests {
     fn json_and_yaml_say_the_same() {
         let (json, yaml) = (proxy_file("f", JSON).unwrap(), proxy_file("f", YAML).unwrap());
         let shown = |file: &ProxyFile| {
-            let FileProxy { name, listen, upstream, enabled, protocol, toxics } = &file.proxies[0];
+            let FileProxy { name, listen, upstream, enabled, protocol, toxics, .. } = &file.proxies[0];
             let FileToxic { r#type, stream, attributes, .. } = &toxics[0];
             format!(
                 "{name} {listen} {upstream} {enabled} {protocol:?} {} {type} {stream:?} {:?}",

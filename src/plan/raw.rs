@@ -5,7 +5,7 @@ use super::compare::RawCompare;
 use super::external::ExternalProxy;
 use super::fleet::RawFleet;
 use super::presets::PolicySpec;
-use super::proxy::ProxyConfig;
+use super::proxy::RawProxy;
 use super::target::TargetConfig;
 use crate::config::{At, Lenient, Read, Table, TimeScale};
 use crate::fault::Fault;
@@ -67,7 +67,7 @@ record! {
         /// The network of a simulated run, as settings or as a word: `loopback`, `wan`. A live run has its own.
         network: Lenient<Network> = Lenient(Some(Network::loopback())),
         /// Proxies by name, each between a service of yours and what it calls. Live only.
-        proxies: Lenient<Table<Lenient<At<ProxyConfig>>>> = Lenient(Some(Table::default())),
+        proxies: Lenient<Table<Lenient<At<RawProxy>>>> = Lenient(Some(Table::default())),
         /// Policies by name.
         policies: Lenient<Table<Lenient<PolicySpec>>> = Lenient(Some(Table::default())),
         /// Fleets by name.

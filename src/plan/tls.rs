@@ -46,6 +46,13 @@ record! {
     }
 }
 
+impl Default for TlsBack {
+    /// The system's certificates, for the host of the URL.
+    fn default() -> Self {
+        Self { ca_file: None, server_name: None, insecure_accept_any_certificate: false }
+    }
+}
+
 /// Whether a certificate can be made for it: an address, or labels of letters, digits and hyphens, of which the first may be `*`.
 fn is_name(text: &str) -> bool {
     if text.parse::<std::net::IpAddr>().is_ok() {

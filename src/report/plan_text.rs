@@ -7,7 +7,7 @@ use crate::fleet::workers::{WorkerCount, config::LIVE_UNLIMITED};
 use crate::load::Load;
 use crate::plan::arithmetic::{self, Offered, WorstAttempts, WorstLoad};
 use crate::plan::proxy::Spoken;
-use crate::plan::{Action, Compare, Deed, Fleet, Loaded, NamedProxy, Plan};
+use crate::plan::{Action, Compare, Deed, External, Fleet, Loaded, NamedProxy, Plan, Scheme};
 use crate::time::{Span, Timestamp};
 use std::fmt::Write as _;
 
@@ -40,9 +40,17 @@ pub fn json(loaded: &Loaded) -> serde_json::Value {
     let fleets = worst.fleets.iter().map(|fleet| {
         serde_json::json!({ "name": fleet.fleet, "clients": fleet.clients, "worst_attempts_per_second": fleet.attempted, "into": fleet.into })
     });
-    let proxies = plan.proxies.iter().map(|NamedProxy { name, config }| {
-        let upstream = config.upstream.value.0.authority();
-        serde_json::json!({ "name": name, "listen": config.listen.value.0, "upstream": upstream, "protocol": config.protocol.word() })
+    let proxies = (1..).zip(&plan.proxies).map(|(number, NamedProxy { name, config })| match config {
+        Some(config) => serde_json::json!({
+            "name": name, "listen": config.listen.value.0, "upstream": config.upstream.value.0.authority(),
+            "protocol": config.protocol.word(), "tls": config.tls.is_some(),
+        }),
+        None => {
+            let external = external_at(plan, number);
+            serde_json::json!({
+                "name": name, "toxiproxy": external.map(|external| external.toxiproxy.to_string()), "proxy": external.map(|external| &external.name),
+            })
+        }
     });
     let steps = plan.timeline.iter().map(|step| {
         serde_json::json!({
@@ -104,8 +112,8 @@ fn summary(out: &mut String, plan: &Plan, width: usize) {
     for entry in &plan.target.services.0 {
         put(out, "  service  ", &format!("{}: {}", entry.name, service(&entry.value)), width);
     }
-    for proxy in &plan.proxies {
-        put(out, "  proxy    ", &between(proxy), width);
+    for (number, proxy) in (1..).zip(&plan.proxies) {
+        put(out, "  proxy    ", &between(plan, number, proxy), width);
     }
     if let Some(why) = plan.live_only() {
         put(out, "  runs     ", &format!("live only: {why}"), width);
@@ -128,14 +136,24 @@ fn summary(out: &mut String, plan: &Plan, width: usize) {
 }
 
 /// Where a proxy stands.
-fn between(NamedProxy { name, config }: &NamedProxy) -> String {
-    let (listen, upstream) = (config.listen.value.0, &config.upstream.value.0);
+fn between(plan: &Plan, number: u16, NamedProxy { name, config }: &NamedProxy) -> String {
+    let Some(config) = config else {
+        let whose =
+            external_at(plan, number).map(|external| format!("`{}` of the Toxiproxy at {}", external.name, external.toxiproxy));
+        return format!("{name}: {}, which counts nothing", whose.unwrap_or_default());
+    };
+    let upstream = &config.upstream.value.0;
+    let scheme = if upstream.scheme == Scheme::Https { "https://" } else { "" };
+    let ends = format!("{name}: {} → {scheme}{}", config.address(), upstream.authority());
     match config.protocol {
-        Spoken::Http => {
-            format!("{name}: {listen} → {}; a request is a repeat within {}", upstream.authority(), config.repeats.within)
-        }
-        Spoken::Tcp => format!("{name}: {listen} → {}, as bytes", upstream.authority()),
+        Spoken::Http => format!("{ends}; a request is a repeat within {}", config.repeats.within),
+        Spoken::Tcp => format!("{ends}, as bytes"),
     }
+}
+
+/// The Toxiproxy that has a proxy of the plan.
+fn external_at(plan: &Plan, number: u16) -> Option<&External> {
+    plan.external.iter().find(|external| external.on == number)
 }
 
 /// Who a fleet is.

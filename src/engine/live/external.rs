@@ -31,7 +31,7 @@ use watchdog::{BEAT, Charge, Watchdog};
 #[derive(Debug, thiserror::Error)]
 pub enum ExternalError {
     /// An address that must not be dialled.
-    #[error("the Toxiproxy of `proxy`: {0}")]
+    #[error("the plan's Toxiproxy: {0}")]
     Guard(#[from] GuardError),
     /// A server that does not answer as it should.
     #[error("the Toxiproxy at {authority} cannot be used: {source}; is it running there?")]
@@ -83,6 +83,8 @@ impl ExternalError {
 /// A proxy that may be dialled.
 pub struct Prepared {
     endpoint: Endpoint,
+    /// Whether it stands between the clients and the target, as far as the plan says.
+    in_front: bool,
     remotes: Vec<Remote>,
 }
 
@@ -123,7 +125,7 @@ impl External {
             let url = &external.toxiproxy;
             let addresses = allowed.resolve(&url.host, url.port)?;
             let endpoint = Endpoint { addresses, authority: url.authority(), proxy: external.name.clone() };
-            Ok(Prepared { endpoint, remotes: external.remotes(&plan.timeline) })
+            Ok(Prepared { endpoint, in_front: external.on == 0, remotes: external.remotes(&plan.timeline) })
         };
         plan.external.iter().map(prepare).collect()
     }
@@ -142,15 +144,15 @@ impl External {
     ) -> Result<(Self, Notices), ExternalError> {
         let mut notices = Notices::default();
         let mut strangers = Vec::new();
-        for Prepared { endpoint, .. } in &prepared {
-            strangers.push(look(endpoint, run, target, &mut notices).await?);
+        for Prepared { endpoint, in_front, .. } in &prepared {
+            strangers.push(look(endpoint, run, target.filter(|_| *in_front), &mut notices).await?);
         }
         let charge = |prepared: &Prepared| Charge { endpoint: prepared.endpoint.clone(), run: run.to_string() };
         let charges: Vec<Charge> = prepared.iter().map(charge).collect();
         let watchdog = Arc::new(Watchdog::start(program, &charges).await.map_err(ExternalError::Watchdog)?);
         let (heard, told) = mpsc::unbounded_channel();
         let (mut orders, mut drivers) = (Vec::new(), Vec::new());
-        for (number, (Prepared { endpoint, remotes }, strangers)) in prepared.into_iter().zip(strangers).enumerate() {
+        for (number, (Prepared { endpoint, remotes, .. }, strangers)) in prepared.into_iter().zip(strangers).enumerate() {
             let (told, clock, watchdog, run) = (heard.clone(), clock.clone(), watchdog.clone(), run.to_string());
             let driver = Driver::new(driver::Parts { number, endpoint, run, remotes, strangers, watchdog, told, clock });
             let (order, ordered) = mpsc::unbounded_channel();

@@ -76,7 +76,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
     }
     let proxies = proxies::check(&raw, &mut cx);
     let timeline = timeline::check(&raw, &fleets, &proxies, length, &mut cx);
-    let external = external::check(&raw, &timeline.steps, &mut cx);
+    let external = external::check(&raw, &proxies, &timeline.steps, &mut cx);
     returns::resolve(&mut fleets, &raw, &timeline, &mut cx);
     let judged = judge::check(&raw, &timeline, &fleets, &proxies, length, &mut cx);
     let compare = compare::check(&raw, &fleets, &mut cx);

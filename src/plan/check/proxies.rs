@@ -7,8 +7,9 @@ use crate::fault::Fault;
 use crate::gate::{GateConfig, RecoveryConfig};
 use crate::metrics::Figure;
 use crate::plan::RawPlan;
-use crate::plan::proxy::{MAIN, NamedProxy, Spoken};
+use crate::plan::proxy::{MAIN, NamedProxy, ProxyConfig};
 use crate::plan::raw::RawStep;
+use crate::plan::url::Scheme;
 use crate::time::Span;
 
 /// The most proxies of a plan: each listens once for every shard.
@@ -27,31 +28,56 @@ pub(super) fn check(raw: &RawPlan, cx: &mut Context) -> Vec<NamedProxy> {
             let message = format!("`{MAIN}` cannot name a proxy: it is the one between clients and target");
             cx.error(entry.place, message, "such as `provider`");
         }
-        let Lenient(Some(At { value: config, .. })) = &entry.value else { continue };
-        let proxy = NamedProxy { name: entry.name.clone(), config: config.clone() };
-        addresses(&proxy, &checked, raw, cx);
-        let within = config.repeats.within;
-        if within.is_zero() || within > MAX_LENGTH {
-            let place = cx.at(&["proxies", &entry.name, "repeats", "within"]);
-            cx.error(
-                place,
-                format!("repeats within {within}: expected more than nothing, and {MAX_LENGTH} at most"),
-                "60s is usual",
-            );
-        } else if within > Span::from_secs(600) {
-            let place = cx.at(&["proxies", &entry.name, "repeats", "within"]);
-            cx.warn(place, format!("repeats within {within}: 200,000 requests are remembered at most"), "make it shorter");
+        let Lenient(Some(At { value, .. })) = &entry.value else { continue };
+        let proxy = NamedProxy { name: entry.name.clone(), config: value.ours() };
+        if let Some(config) = &proxy.config {
+            addresses(&proxy.name, config, &checked, raw, cx);
+            encryption(&proxy.name, config, cx);
+            remembered(&proxy.name, config.repeats.within, cx);
         }
         checked.push(proxy);
     }
     checked
 }
 
+fn remembered(name: &str, within: Span, cx: &mut Context) {
+    let place = cx.at(&["proxies", name, "repeats", "within"]);
+    if within.is_zero() || within > MAX_LENGTH {
+        let message = format!("repeats within {within}: expected more than nothing, and {MAX_LENGTH} at most");
+        cx.error(place, message, "60s is usual");
+    } else if within > Span::from_secs(600) {
+        cx.warn(place, format!("repeats within {within}: 200,000 requests are remembered at most"), "make it shorter");
+    }
+}
+
+/// Whether TLS is spoken where it is spoken of, and somebody can trust it.
+fn encryption(name: &str, config: &ProxyConfig, cx: &mut Context) {
+    if let Some(At { value: back, place }) = &config.upstream_tls {
+        let url = &config.upstream.value.0;
+        if url.scheme == Scheme::Http {
+            let message = format!("`upstream_tls` says how TLS is spoken, and `{}` is spoken to without", url.authority());
+            cx.error(*place, message, format!("write `upstream: https://{}`, or leave `upstream_tls` out", url.authority()));
+        } else if back.insecure_accept_any_certificate {
+            let place = cx.at(&["proxies", name, "upstream_tls", "insecure_accept_any_certificate"]);
+            let message = format!("anybody can pass for the upstream of `{name}`, and read and change what is sent there");
+            cx.warn(place, message, "give the certificate that it is to be trusted by as `ca_file`");
+        }
+    }
+    if config.tls.as_ref().is_some_and(|front| front.ca_file.is_none()) {
+        let message = format!("nobody can trust `{name}`: the authority of its certificate is written nowhere");
+        cx.warn(
+            cx.at(&["proxies", name, "tls"]),
+            message,
+            "write `tls: { ca_file: ca.pem }`, and have your service trust that file",
+        );
+    }
+}
+
 /// Whether a proxy listens where nobody else does, and leads elsewhere.
-fn addresses(proxy: &NamedProxy, before: &[NamedProxy], raw: &RawPlan, cx: &mut Context) {
-    let NamedProxy { name, config } = proxy;
+fn addresses(name: &str, config: &ProxyConfig, before: &[NamedProxy], raw: &RawPlan, cx: &mut Context) {
     let (listen, upstream) = (config.listen.value.0, &config.upstream.value.0);
-    if let Some(other) = before.iter().find(|other| other.config.listen.value.0.port() == listen.port()) {
+    let port_of = |other: &NamedProxy| other.config.as_ref().map(|config| config.listen.value.0.port());
+    if let Some(other) = before.iter().find(|other| port_of(other) == Some(listen.port())) {
         let message = format!("`{}` listens on port {} already", other.name, listen.port());
         cx.error(config.listen.place, message, "give each proxy a port of its own");
     }
@@ -94,9 +120,9 @@ pub(super) fn on(step: &RawStep, proxies: &[NamedProxy], raw: &RawPlan, cx: &mut
             cx.error(place, message, format!("remove `{key}`, or `on`"));
         }
     }
-    let proxy = proxies.get(usize::from(number) - 1);
-    let of_requests = matches!(fault.value, Fault::Status(_) | Fault::RateLimit(_));
-    if proxy.is_some_and(|proxy| proxy.config.protocol == Spoken::Tcp) && of_requests {
+    // What a Toxiproxy can do is checked where all of its faults are.
+    let Some(config) = proxies.get(usize::from(number) - 1).and_then(|proxy| proxy.config.as_ref()) else { return number };
+    if !config.sees_requests() && fault.value.of_requests() {
         let message = format!("`{}` answers requests, and `{name}` sees bytes", fault.value.key());
         cx.error(*place, message, format!("write `protocol: http` at `proxies.{name}`, or use `reset`, `hang` or `blackhole`"));
     }
@@ -111,6 +137,12 @@ pub(super) fn on(step: &RawStep, proxies: &[NamedProxy], raw: &RawPlan, cx: &mut
 
 fn place_of<T>(given: &Option<At<T>>) -> Option<Place> {
     given.as_ref().map(|at| at.place)
+}
+
+/// Whether the proxy at which a step acts speaks TLS to its clients: ours between clients and target does not, and a Toxiproxy moves bytes.
+pub(super) fn speaks_tls(on: u16, proxies: &[NamedProxy]) -> bool {
+    let proxy = usize::from(on).checked_sub(1).and_then(|index| proxies.get(index));
+    proxy.and_then(|proxy| proxy.config.as_ref()).is_some_and(|config| config.tls.is_some())
 }
 
 /// The number of a proxy, from 1; none, and said so, where there is none of that name.
@@ -128,10 +160,21 @@ fn number(name: &str, place: Place, proxies: &[NamedProxy], raw: &RawPlan, cx: &
 fn tap(name: &str, place: Place, proxies: &[NamedProxy], raw: &RawPlan, cx: &mut Context) {
     if name == MAIN {
         cx.error(place, "what our own clients see is judged where nothing is said", "remove `at`");
-    } else if let Some(number) = number(name, place, proxies, raw, cx)
-        && proxies[usize::from(number) - 1].config.protocol == Spoken::Tcp
-    {
-        cx.error(place, format!("`{name}` sees bytes and no requests"), format!("write `protocol: http` at `proxies.{name}`"));
+        return;
+    }
+    let Some(number) = number(name, place, proxies, raw, cx) else { return };
+    match &proxies[usize::from(number) - 1].config {
+        None => {
+            let message = format!("`{name}` is a Toxiproxy's, which counts nothing: nothing can be judged there");
+            let hint =
+                format!("put a proxy of ours in its place, with `listen` and `upstream` at `proxies.{name}`; or remove `at`");
+            cx.error(place, message, hint);
+        }
+        Some(config) if !config.sees_requests() => {
+            let hint = format!("write `protocol: http` at `proxies.{name}`");
+            cx.error(place, format!("`{name}` sees bytes and no requests"), hint);
+        }
+        Some(_) => {}
     }
 }
 

@@ -57,7 +57,7 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], named: &[NamedProxy], length: 
         let on = proxies::on(step, named, raw, cx);
         if let Some(At { value: of, place: at }) = &step.fault {
             fault(of, &["timeline", &index, "fault"], cx);
-            tls::handshake_fault(of, false, *at, cx);
+            tls::handshake_fault(of, proxies::speaks_tls(on, named), *at, cx);
             let fleets = scope::fleets(step, &known, all, cx);
             let regions = scope::regions(step, &known, fleets.as_deref(), all, cx);
             let destinations = bound_for(step, of, &bound, cx);

@@ -37,6 +37,8 @@ pub fn listen(text: &str, exposed: bool, prefix: &str) -> Result<SocketAddr, Ref
 pub struct Destination {
     /// What is spoken to it, where its text says so.
     pub protocol: Option<Protocol>,
+    /// Whether that is spoken in TLS.
+    pub tls: bool,
     /// A name or an address, without brackets.
     pub host: String,
     /// Its port.
@@ -44,18 +46,21 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// Reads `host:port`, `tcp://host:port` or `http://host:port`.
+    /// Reads `host:port`, `tcp://host:port` or `http://host:port`; or, for TLS, `tls://host:port` or `https://host:port`.
     ///
     /// # Errors
     /// Why nothing can be reached by that.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         let wrong = |error: String| Refusal::new(400, format!("invalid upstream: {error}")).at(&["upstream"]);
-        let (protocol, rest) = match text.split_once("://") {
-            None => (None, text),
-            Some(("tcp", rest)) => (Some(Protocol::Tcp), rest),
-            Some(("http", rest)) => (Some(Protocol::Http), rest.strip_suffix('/').unwrap_or(rest)),
+        let (protocol, tls, rest) = match text.split_once("://") {
+            None => (None, false, text),
+            Some((scheme @ ("tcp" | "tls"), rest)) => (Some(Protocol::Tcp), scheme == "tls", rest),
+            Some((scheme @ ("http" | "https"), rest)) => {
+                (Some(Protocol::Http), scheme == "https", rest.strip_suffix('/').unwrap_or(rest))
+            }
             Some((scheme, _)) => {
-                return Err(wrong(format!("{}:// is not spoken: expected host:port, tcp:// or http://", crop(scheme))));
+                let expected = "expected host:port, tcp://, http://, tls:// or https://";
+                return Err(wrong(format!("{}:// is not spoken: {expected}", crop(scheme))));
             }
         };
         let (host, port) = split(rest).map_err(wrong)?;
@@ -64,7 +69,7 @@ impl Destination {
         if !sound || port == 0 {
             return Err(wrong(format!("address {}: expected a host and a port from 1 to 65535", crop(rest))));
         }
-        Ok(Self { protocol, host: host.to_string(), port })
+        Ok(Self { protocol, tls, host: host.to_string(), port })
     }
 }
 
@@ -144,10 +149,14 @@ mod tests {
     #[test]
     fn upstreams_say_what_is_spoken_or_do_not() {
         let (http, tcp) = (Some(Protocol::Http), Some(Protocol::Tcp));
-        for (text, protocol, host, port) in
-            [("127.0.0.1:1", None, "127.0.0.1", 1), ("tcp://db:5432", tcp, "db", 5432), ("http://[::1]:80/", http, "::1", 80)]
-        {
-            assert_eq!(Destination::parse(text), Ok(Destination { protocol, host: host.into(), port }));
+        for (text, protocol, tls, host, port) in [
+            ("127.0.0.1:1", None, false, "127.0.0.1", 1),
+            ("tcp://db:5432", tcp, false, "db", 5432),
+            ("http://[::1]:80/", http, false, "::1", 80),
+            ("https://api.internal:443", http, true, "api.internal", 443),
+            ("tls://db:5433", tcp, true, "db", 5433),
+        ] {
+            assert_eq!(Destination::parse(text), Ok(Destination { protocol, tls, host: host.into(), port }));
         }
         for (text, part) in [
             ("", "missing port"),
@@ -155,7 +164,7 @@ mod tests {
             ("host:0", "from 1 to 65535"),
             (":80", "expected a host"),
             ("h/x:80", "expected a host"),
-            ("https://h:1", "https:// is not spoken"),
+            ("ftp://h:1", "ftp:// is not spoken"),
             ("http://h", "missing port"),
             ("h:70000", "invalid port"),
         ] {

@@ -23,17 +23,20 @@ pub use refusal::Refusal;
 pub use registry::{Entry, ProxyInput};
 pub use toxics::ToxicInput;
 
+use super::certificates::{Authority, CertificateError};
 use super::clock::{Clock, LiveClock};
 use super::guard::Allowed;
-use super::proxy::{Entrance, Port, Proxy, ProxyError, ProxySetup};
+use super::proxy::{ClientTls, Entrance, Port, Protocol, Proxy, ProxyError, ProxySetup, Upstream};
+use super::tls;
 use crate::fault::{Active, Origin, Rule};
+use crate::plan::TlsFront;
 use lookup::Lookup;
 use registry::{Registry, Wanted};
 use shards::{Done, Shards};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// How long a call waits until what it changed is so everywhere. It is in force from before that.
@@ -58,6 +61,8 @@ pub struct Plane {
     allowed: Allowed,
     clock: Arc<dyn Clock>,
     seed: u64,
+    /// Made when the first proxy speaks TLS to its clients.
+    authority: OnceLock<Authority>,
 }
 
 struct State {
@@ -104,7 +109,19 @@ impl Plane {
         let (registry, running) = (Registry::new(exposed), BTreeMap::new());
         let state = Mutex::new(State { registry, running, shards: Shards::start(shards.max(1))? });
         let allowed = Allowed::new(allowed, true);
-        Ok(Arc::new(Self { state, allowed, clock: LiveClock::starting_now(), seed }))
+        Ok(Arc::new(Self { state, allowed, clock: LiveClock::starting_now(), seed, authority: OnceLock::new() }))
+    }
+
+    /// The authority of its proxies that speak TLS to their clients: one for all of them, as long as the plane is there.
+    ///
+    /// # Errors
+    /// When the system gives no randomness.
+    pub fn authority(&self) -> Result<&Authority, CertificateError> {
+        if let Some(authority) = self.authority.get() {
+            return Ok(authority);
+        }
+        let made = Authority::new(self.clock.wall())?;
+        Ok(self.authority.get_or_init(|| made))
     }
 
     /// Every proxy by name.
@@ -285,14 +302,26 @@ impl Plane {
         let lookup = found.get(&entry.upstream);
         let lookup = lookup.ok_or_else(|| Refusal::new(409, "the proxy was changed at the same time: try again"))?;
         let entrances = vec![Entrance { origin: Origin::from(0), listen: Some(entry.listen) }];
-        let (nothing, upstream) = (Active::new(self.seed, Vec::new()), lookup.upstream());
+        let (nothing, upstream) = (Active::new(self.seed, Vec::new()), towards(entry, lookup)?);
+        let tls = entry.tls.as_ref().map(|front| self.encrypted(front)).transpose();
+        let tls = tls.map_err(|error| Refusal::new(400, error.to_string()).at(&["tls"]))?;
         let (protocol, clock) = (entry.protocol, self.clock.clone());
         let setup = ProxySetup { nothing, entrances, protocol, shards, upstream, clock };
         let ProxyError::Listen(error) = match Proxy::bind_over(setup, held) {
-            Ok(proxy) => return Ok(proxy),
+            Ok(proxy) => {
+                return Ok(match tls {
+                    Some(tls) => proxy.with_tls(tls),
+                    None => proxy,
+                });
+            }
             Err(error) => error,
         };
         Err(cannot_listen(entry.listen, &error))
+    }
+
+    fn encrypted(&self, front: &TlsFront) -> Result<ClientTls, CertificateError> {
+        let names: Vec<String> = front.names.iter().map(|name| name.value.clone()).collect();
+        ClientTls::new(&self.authority()?.certify(&names)?)
     }
 }
 
@@ -354,6 +383,17 @@ impl Settling {
         };
         let _ = tokio::time::timeout(SETTLE, all).await;
     }
+}
+
+/// The way to a proxy's upstream, in TLS where it asks for that.
+fn towards(entry: &Entry, lookup: &Arc<Lookup>) -> Result<Upstream, Refusal> {
+    if !entry.destination.tls {
+        return Ok(lookup.upstream());
+    }
+    let tls = tls::client_for(&entry.destination.host, &entry.upstream_tls);
+    let (config, name) = tls.map_err(|error| Refusal::new(400, error.to_string()).at(&["upstream_tls"]))?;
+    let upstream = lookup.upstream().with_tls(config, name);
+    Ok(if entry.protocol == Protocol::Http { upstream } else { upstream.of_bytes() })
 }
 
 /// Says it as Go's network package does.

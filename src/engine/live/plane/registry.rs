@@ -9,6 +9,7 @@ use super::refusal::Refusal;
 use super::toxics::{Harm, ToxicInput};
 use crate::engine::live::proxy::Protocol;
 use crate::fault::Stream;
+use crate::plan::{TlsBack, TlsFront};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
@@ -32,6 +33,10 @@ pub struct ProxyInput {
     pub enabled: Option<bool>,
     /// What it understands, where the upstream does not say.
     pub protocol: Option<Protocol>,
+    /// How it speaks TLS to its clients, where it does.
+    pub tls: Option<TlsFront>,
+    /// How it speaks TLS to its upstream, where that is said.
+    pub upstream_tls: Option<TlsBack>,
     /// Its toxics, where they are said too.
     pub toxics: Vec<ToxicInput>,
 }
@@ -49,6 +54,10 @@ pub struct Entry {
     pub destination: Destination,
     /// What it understands of what it relays.
     pub protocol: Protocol,
+    /// How it speaks TLS to its clients; none where it does not.
+    pub tls: Option<TlsFront>,
+    /// How it speaks TLS to its upstream, where its text asks for that.
+    pub upstream_tls: TlsBack,
     /// Whether it lets clients in.
     pub enabled: bool,
     /// Its toxics, in the order in which they came.
@@ -154,6 +163,7 @@ impl Registry {
             entry.head_for(required(Some(upstream), "upstream")?, input.protocol)?;
         }
         entry.enabled = input.enabled.unwrap_or(entry.enabled);
+        entry.encrypt(input)?;
         Ok(vec![self.wanted(entry)])
     }
 
@@ -259,14 +269,17 @@ impl Registry {
         let listen = address::listen(input.listen.as_deref().unwrap_or_default(), self.exposed, prefix)?;
         let destination = Destination::parse(upstream)?;
         let protocol = spoken(&destination, input.protocol, Protocol::Tcp)?;
-        let (name, upstream) = (name.to_string(), upstream.to_string());
-        Ok(Entry { name, listen, upstream, destination, protocol, enabled: input.enabled.unwrap_or(true), toxics: Vec::new() })
+        let (name, upstream, enabled) = (name.to_string(), upstream.to_string(), input.enabled.unwrap_or(true));
+        let (tls, upstream_tls, toxics) = (None, TlsBack::default(), Vec::new());
+        let mut entry = Entry { name, listen, upstream, destination, protocol, tls, upstream_tls, enabled, toxics };
+        entry.encrypt(input)?;
+        Ok(entry)
     }
 
     /// Whether it needs other listeners than it has.
     fn wanted(&self, entry: Entry) -> Wanted {
-        let same =
-            |there: &Entry| (there.listen, &there.upstream, there.protocol) == (entry.listen, &entry.upstream, entry.protocol);
+        let way = |of: &Entry| (of.listen, of.upstream.clone(), of.protocol, of.tls.clone(), of.upstream_tls.clone());
+        let same = |there: &Entry| way(there) == way(&entry);
         let moves = !self.entries.get(&entry.name).is_some_and(same);
         Wanted { entry, moves }
     }
@@ -285,6 +298,17 @@ impl Entry {
         self.destination = Destination::parse(upstream)?;
         self.protocol = spoken(&self.destination, protocol, self.protocol)?;
         self.upstream = upstream.to_string();
+        Ok(())
+    }
+
+    /// Speaks TLS as it is asked to from now on.
+    fn encrypt(&mut self, input: &ProxyInput) -> Result<(), Refusal> {
+        if input.upstream_tls.is_some() && !self.destination.tls {
+            let error = "upstream_tls without TLS to the upstream: write it as https:// or tls://";
+            return Err(Refusal::new(400, error).at(&["upstream_tls"]));
+        }
+        self.tls = input.tls.clone().or(self.tls.take());
+        self.upstream_tls = input.upstream_tls.clone().unwrap_or(std::mem::take(&mut self.upstream_tls));
         Ok(())
     }
 }
@@ -351,6 +375,7 @@ mod tests {
             (r#"{"listen":"127.0.0.1:6"}"#, true, true),
             (r#"{"upstream":"127.0.0.1:2"}"#, true, true),
             (r#"{"upstream":"http://127.0.0.1:1"}"#, true, true),
+            (r#"{"upstream":"https://127.0.0.1:1"}"#, true, true),
         ] {
             let wanted = registry.updated("a", &input(change)).unwrap().remove(0);
             assert_eq!((wanted.moves, wanted.entry.enabled, wanted.entry.name.as_str()), (moves, enabled, "a"), "{change}");
@@ -358,6 +383,24 @@ mod tests {
         assert_eq!(registry.updated("b", &input("{}")).unwrap_err(), Refusal::no_proxy());
         assert_eq!(registry.updated("a", &input(r#"{"upstream":""}"#)).unwrap_err(), Refusal::missing("upstream"));
         assert_eq!(registry.created(&input(A)).unwrap_err().status, 409);
+    }
+
+    #[test]
+    fn a_proxy_speaks_tls_from_when_it_is_asked_to_and_needs_other_listeners_then() {
+        let mut registry = with(&[A]);
+        let front = |ca_file: &str| Some(TlsFront { names: Vec::new(), ca_file: Some(ca_file.into()) });
+        let change = |registry: &Registry, change| registry.updated("a", &change).map(|mut wanted| wanted.remove(0));
+        let wanted = change(&registry, ProxyInput { tls: front("a"), ..ProxyInput::default() }).unwrap();
+        assert!(wanted.moves && wanted.entry.tls == front("a"));
+        registry.commit(wanted.entry);
+        let said_nothing = change(&registry, ProxyInput::default()).unwrap();
+        assert!(!said_nothing.moves && said_nothing.entry.tls == front("a"));
+        let back = Some(TlsBack { insecure_accept_any_certificate: true, ..TlsBack::default() });
+        let refused = change(&registry, ProxyInput { upstream_tls: back.clone(), ..ProxyInput::default() }).unwrap_err();
+        assert_eq!((refused.status, refused.at), (400, vec!["upstream_tls".to_string()]));
+        let upstream = Some("https://127.0.0.1:1".to_string());
+        let wanted = change(&registry, ProxyInput { upstream, upstream_tls: back, ..ProxyInput::default() }).unwrap();
+        assert!(wanted.moves && wanted.entry.upstream_tls.insecure_accept_any_certificate);
     }
 
     #[test]

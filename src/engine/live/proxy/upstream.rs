@@ -136,6 +136,15 @@ impl Upstream {
         Self { tls: Some(Tls { config, h2: Arc::new(h2), name }), ..self }
     }
 
+    /// Names no protocol in TLS: for who relays bytes, and cannot know what they are.
+    #[must_use]
+    pub fn of_bytes(mut self) -> Self {
+        if let Some(tls) = &mut self.tls {
+            Arc::make_mut(&mut tls.config).alpn_protocols.clear();
+        }
+        self
+    }
+
     /// Connects, and says how long the TCP connect took, TLS apart. Takes as long as the kernel is willing to try.
     pub(super) async fn dial(&self, clock: &dyn Clock) -> Result<(Wire, Span), DialError> {
         let (stream, took) = self.connect(clock).await?;

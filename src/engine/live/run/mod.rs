@@ -6,6 +6,7 @@ mod preflight;
 mod proxies;
 
 use super::actions::ActionError;
+use super::certificates::CertificateError;
 use super::external::ExternalError;
 use super::guard::GuardError;
 use super::limits::TooManySockets;
@@ -60,6 +61,9 @@ pub enum RunError {
     /// TLS that cannot be spoken.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// Certificates that cannot be made, or an authority that cannot be written.
+    #[error(transparent)]
+    Certificates(#[from] CertificateError),
     /// A proxy that cannot listen.
     #[error(transparent)]
     Proxy(#[from] ProxyError),

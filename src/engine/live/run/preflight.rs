@@ -64,8 +64,9 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     let protocol = Protocol::Http;
     let setup_of_proxy = ProxySetup { nothing, entrances, protocol, shards, upstream, clock: clock.clone() };
     let proxy = Arc::new(Proxy::bind(setup_of_proxy)?);
-    let notes = note_backlog(&proxy, &plan, &mut warnings).into_iter().chain(notices.notes).collect();
-    let proxies = Proxies::open(proxy, &plan, upstreams.all, &timeline, shards, &clock)?;
+    let backlog = note_backlog(&proxy, &plan, &mut warnings);
+    let (proxies, told) = Proxies::open(proxy, &plan, upstreams.all, &timeline, shards, &clock)?;
+    let notes = backlog.into_iter().chain(notices.notes).chain(told).collect();
     let phases = timeline.phases(plan.length);
     let (heard, mut messages) = mpsc::unbounded_channel();
     let shards = spawn_shards(shards, &plan, &requests, &proxies, &clock, &phases, &heard)?;
@@ -196,7 +197,7 @@ fn aim(plan: &Plan, allowed: &Allowed, clock: &Arc<LiveClock>) -> Result<Aim, Ru
 fn fit(plan: &Plan, shards: usize) -> Result<Vec<String>, RunError> {
     let clients = plan.fleets.iter().map(|fleet| u64::from(fleet.connections())).sum();
     // The proxy listens for each origin and shard, and holds each origin's port.
-    let listeners = (origins(plan).len() + plan.proxies.len()) * (shards + 1);
+    let listeners = (origins(plan).len() + plan.own_proxies().count()) * (shards + 1);
     limits::check(clients, listeners as u64, limits::raise())?;
     let per_attempt = plan.fleets.iter().filter(|fleet| fleet.config.connections == Connections::PerAttempt);
     let churn = per_attempt.map(|fleet| first_attempts_per_second(&fleet.config.load, fleet.config.clients)).sum();
