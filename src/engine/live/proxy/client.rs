@@ -2,7 +2,6 @@
 
 use super::link::Link;
 use super::tls::H2;
-use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -39,14 +38,17 @@ impl Client {
         }
     }
 
-    /// Says in TLS that nothing more comes, as far as that goes without waiting: without it, an end is one that somebody cut.
-    pub(super) async fn say_goodbye(&mut self) {
-        if let Self::Tls(stream) = self {
-            poll_fn(|cx| {
-                let _ = Pin::new(&mut **stream).poll_shutdown(cx);
-                Poll::Ready(())
-            })
-            .await;
+    /// Sends what TLS and the faults of bytes have held back, in TLS the word that nothing more comes, without which an end is one that somebody cut,
+    /// and closes. Ready when that is done, or nobody is there any more.
+    pub(super) fn poll_goodbye(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Self::Tls(stream) = self else { return self.link().poll_close(cx) };
+        let said = Pin::new(&mut **stream).poll_shutdown(cx);
+        let (link, session) = stream.get_mut();
+        match said {
+            Poll::Ready(Err(_)) => Poll::Ready(()),
+            // Not before all of it is with the link, which sends no more once it closes.
+            Poll::Pending if session.wants_write() => link.poll_gone(cx),
+            Poll::Ready(Ok(())) | Poll::Pending => link.poll_close(cx),
         }
     }
 }

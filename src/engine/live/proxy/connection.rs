@@ -129,10 +129,7 @@ impl Connection {
             End::Reset | End::Unreachable => self.client.reset_on_close(),
             End::BadRequest(why) => self.refuse(why).await,
             End::Answered => answer::linger(&mut self.client).await,
-            End::Closed | End::Silent => {
-                self.client.say_goodbye().await;
-                self.farewell().await;
-            }
+            End::Closed | End::Silent => self.farewell().await,
             End::Http2 => Box::pin(h2::serve(self.hand_over())).await,
         }
     }
@@ -150,11 +147,11 @@ impl Connection {
         step.is_some()
     }
 
-    /// Sends what faults of bytes have held back, and closes.
+    /// Sends what is held back, and closes. Where everything ends, nothing waits for that.
     async fn farewell(&mut self) {
         poll_fn(|cx| {
-            let cut = self.hub.is_closed() || !self.hub.is_open();
-            if cut { Poll::Ready(()) } else { self.client.link().poll_close(cx) }
+            let gone = self.client.poll_goodbye(cx);
+            if self.hub.is_closed() || !self.hub.is_open() { Poll::Ready(()) } else { gone }
         })
         .await;
     }

@@ -32,6 +32,8 @@ pub(super) struct Link {
     course: Course,
     /// The number of the snapshot that it has taken up.
     generation: u64,
+    /// How many bytes of a connection that is over have been read on.
+    read_on: usize,
     /// Only where faults act on its bytes, or have.
     pipes: Option<Box<Pipes>>,
 }
@@ -47,16 +49,15 @@ struct Pipes {
     over: Option<End>,
     /// Whether this side has sent its FIN.
     shut: bool,
-    /// Until when the rest is read of what a fault has closed, and how many bytes of it have been.
+    /// Until when the rest is read of what a fault has closed.
     lingers: Option<Timestamp>,
-    read_on: usize,
 }
 
 impl Link {
     /// A link with the faults that act on its bytes.
     pub(super) fn new(stream: TcpStream, hub: Rc<Hub>, course: Course) -> Self {
         let generation = hub.generation();
-        let mut link = Self { stream, hub, course, generation, pipes: None };
+        let mut link = Self { stream, hub, course, generation, read_on: 0, pipes: None };
         link.retune();
         link
     }
@@ -98,12 +99,8 @@ impl Link {
         let now = self.hub.control.clock.now();
         let Some(pipes) = &mut self.pipes else { return Poll::Ready(()) };
         pipes.down.finish(now);
-        let mut rest = [0; 1024];
-        while let Poll::Ready(read) = poll_read(&mut self.stream, cx, &mut rest) {
-            match read {
-                Ok(n @ 1..) if pipes.read_on < LINGER_BYTES => pipes.read_on += n,
-                _ => return Poll::Ready(()),
-            }
+        if self.poll_gone(cx).is_ready() {
+            return Poll::Ready(());
         }
         self.drive(cx);
         let now = self.hub.control.clock.now();
@@ -113,6 +110,18 @@ impl Link {
             (_, None) => pipes.shut,
         });
         if done { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// Reads and drops what the client sends. Ready when it has gone, or sends too much.
+    pub(super) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut rest = [0; 1024];
+        while let Poll::Ready(read) = poll_read(&mut self.stream, cx, &mut rest) {
+            match read {
+                Ok(n @ 1..) if self.read_on < LINGER_BYTES => self.read_on += n,
+                _ => return Poll::Ready(()),
+            }
+        }
+        Poll::Pending
     }
 
     /// Takes up what is installed, if that is new.

@@ -1,4 +1,4 @@
-//! What a proxy of a plan tells its tap: the requests on its connections, what each is told by, and how it ends.
+//! What a proxy of a plan tells its tap: the requests on its connections, or on their streams, what each is told by, and how it ends.
 //!
 //! Counting is [`metrics::tap`](crate::metrics::tap)'s. A connection keeps no more here than the request that it serves; the body that a request without
 //! a key is told by is hashed as it passes, or, where a fault ends the request at once, as far as it has come with the head.
@@ -71,20 +71,39 @@ impl Tapping {
 
     /// A request has come: its head is at the front of the inbox.
     pub(super) fn request(&mut self, inbox: &[u8], head: &RequestHead) {
-        let Some(tap) = &self.control.tap else { return };
-        let came = self.control.clock.now();
-        tap.count(|counting| counting.requested(came));
+        if !self.is_there() {
+            return;
+        }
         let (fingerprint, by_key) = told_by(&inbox[..head.len]);
-        self.open = Some(Open { came, telling: Some((fingerprint, 0)), answered: None, unreached: false });
+        self.open(fingerprint, by_key, head.body.done());
         let mut body = head.body.clone();
-        if by_key || body.done() && tap.by_path {
-            self.identify(true);
-        } else if body.done() {
-            self.identify(false);
-        } else if let Ok(taken) = body.take(&inbox[head.len..])
+        if let Ok(taken) = body.take(&inbox[head.len..])
             && body.done()
         {
             self.body(&inbox[head.len..head.len + taken], true);
+        }
+    }
+
+    /// A request has come on a stream of its own. `bare`: nothing follows its head.
+    pub(super) fn stream(&mut self, method: &str, path: &str, key: Option<&[u8]>, bare: bool) {
+        if self.is_there() {
+            self.open(fingerprint(method, path, key), key.is_some(), bare);
+        }
+    }
+
+    /// Whether more of the request's body would say what it is told by.
+    pub(super) fn is_listening(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.telling.is_some())
+    }
+
+    fn open(&mut self, fingerprint: Fingerprint, by_key: bool, bare: bool) {
+        let Some(tap) = &self.control.tap else { return };
+        let came = self.control.clock.now();
+        tap.count(|counting| counting.requested(came));
+        let known = by_key || bare && tap.by_path;
+        self.open = Some(Open { came, telling: Some((fingerprint, 0)), answered: None, unreached: false });
+        if known || bare {
+            self.identify(known);
         }
     }
 
@@ -151,11 +170,18 @@ fn told_by(head: &[u8]) -> (Fingerprint, bool) {
     let mut request = httparse::Request::new(&mut headers);
     // It was parsed before, so it can be.
     let _ = request.parse(head);
-    let (method, path) = (request.method.unwrap_or_default().as_bytes(), request.path.unwrap_or_default().as_bytes());
+    let (method, path) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
     let key = request.headers.iter().find(|header| header.name.eq_ignore_ascii_case("idempotency-key"));
-    match key.map(|key| key.value.trim_ascii()) {
-        Some(key) => (Fingerprint::of(&[method, path, b"key", key]), true),
-        None => (Fingerprint::of(&[method, path, b"body"]), false),
+    let key = key.map(|key| key.value);
+    (fingerprint(method, path, key), key.is_some())
+}
+
+/// What a request is told by, but for its body, which belongs to it where it has no key.
+fn fingerprint(method: &str, path: &str, key: Option<&[u8]>) -> Fingerprint {
+    let (method, path) = (method.as_bytes(), path.as_bytes());
+    match key.map(<[u8]>::trim_ascii) {
+        Some(key) => Fingerprint::of(&[method, path, b"key", key]),
+        None => Fingerprint::of(&[method, path, b"body"]),
     }
 }
 

@@ -80,6 +80,13 @@ impl ClientTls {
         let connection = Request::foreign(origin, self.handshakes.fetch_add(1, Ordering::Relaxed), 0);
         let (place, seen, generation) = (hub.register().await, hub.active(), hub.generation());
         let mut guard = Guard { hub, _place: place, connection, seen, generation, met: Vec::new() };
+        // What closes connections as they are accepted waits for no handshake.
+        if let Some(step) = guard.seen.closing(origin).next() {
+            guard.seen.touch(step);
+            let mut link = link;
+            cut(Some(&mut link), End::Answered, &guard.hub).await;
+            return None;
+        }
         match guard.shake(self, link, http).await {
             Ok(stream) => Some(Client::Tls(Box::new(stream))),
             Err(Some(error)) if guard.met.is_empty() => {
@@ -127,18 +134,18 @@ impl Guard {
         let start = match self.within(&mut hello).await {
             Ok(Ok(start)) => start,
             Ok(Err(error)) => return Err(said(hello.take_io(), error).await),
-            Err(end) => return Err(reset(hello.take_io().as_mut(), end)),
+            Err(end) => return Err(cut(hello.take_io().as_mut(), end, &self.hub).await),
         };
         let (accepted, mut link) = (start.accepted, start.io);
         let shown = match self.judge(&mut link).await {
             Ok(shown) => shown,
-            Err(end) => return Err(reset(Some(&mut link), end)),
+            Err(end) => return Err(cut(Some(&mut link), end, &self.hub).await),
         };
         let start = tokio_rustls::StartHandshake::from_parts(accepted, link);
         let mut finish = start.into_stream(tls.config(shown, http));
         match self.within(&mut finish).await {
             Ok(finished) => finished.map_err(Some),
-            Err(end) => Err(reset(finish.get_mut(), end)),
+            Err(end) => Err(cut(finish.get_mut(), end, &self.hub).await),
         }
     }
 
@@ -200,7 +207,7 @@ impl Guard {
             }
             Some((step, Strike::Close)) => {
                 self.seen.touch(step);
-                Err(End::Closed)
+                Err(End::Answered)
             }
             // There is no request that could be swallowed.
             Some((_, Strike::Swallow { .. })) | None => Ok(()),
@@ -217,9 +224,15 @@ async fn said(link: Option<Link>, error: io::Error) -> Failed {
     (!gone).then_some(error)
 }
 
-fn reset(link: Option<&mut Link>, end: End) -> Failed {
-    if let (Some(link), End::Reset) = (link, end) {
-        link.reset_on_close();
+/// Ends a handshake as a fault does: with RST, or with FIN, behind which the client's bytes are read on for a moment.
+async fn cut(link: Option<&mut Link>, end: End, hub: &Hub) -> Failed {
+    match (link, end) {
+        (Some(link), End::Reset) => link.reset_on_close(),
+        (Some(link), End::Answered) => {
+            link.close(hub.control.clock.now());
+            poll_fn(|cx| if hub.is_closed() { Poll::Ready(()) } else { link.poll_close(cx) }).await;
+        }
+        _ => {}
     }
     None
 }

@@ -17,6 +17,9 @@ pub(super) struct Relayed {
 
 impl Relayed {
     pub(super) fn new(stream: Rc<Stream>, side: Side, body: Incoming) -> Self {
+        if side == Side::Down && body.is_end_stream() {
+            stream.answered();
+        }
         Self { stream, side, body }
     }
 }
@@ -27,10 +30,21 @@ impl Body for Relayed {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Refusal>>> {
         match self.stream.poll_gate(self.side, cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Err(refusal)) => Poll::Ready(Some(Err(refusal))),
-            Poll::Ready(Ok(())) => Pin::new(&mut self.body).poll_frame(cx).map_err(Refusal::Broken),
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Err(refusal)) => return Poll::Ready(Some(Err(refusal))),
+            Poll::Ready(Ok(())) => {}
         }
+        let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(cx));
+        let done = self.body.is_end_stream();
+        match (&frame, self.side) {
+            (Some(Ok(frame)), Side::Up) => self.stream.heard(frame, done),
+            (None, Side::Up) => self.stream.heard_all(),
+            (Some(Ok(_)), Side::Down) if !done => {}
+            (Some(Ok(_)) | None, Side::Down) => self.stream.answered(),
+            (Some(Err(_)), Side::Down) => self.stream.was_reset(),
+            (Some(Err(_)), Side::Up) => {}
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(Refusal::Broken)))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -17,7 +17,9 @@ mod body;
 mod io;
 mod route;
 mod stream;
+mod tapped;
 
+use super::answer;
 use super::client::Client;
 use super::connection::End;
 use super::http::MAX_HEAD;
@@ -103,7 +105,7 @@ enum Refusal {
 enum Finish {
     /// The client is told to open another connection, and what is under way is brought to its end.
     Gracefully,
-    /// At once, with FIN.
+    /// At once, with FIN: what the client sends is read on for a moment, as behind a last answer.
     Close,
     /// With RST.
     Reset,
@@ -153,17 +155,17 @@ pub(super) async fn serve(visit: Visit) {
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| stream::serve(serving.clone(), request));
     let io = Io(Lent::new(client.clone(), inbox));
     let mut seen = Seen { active: seen, generation };
-    {
+    let end = {
         let mut connection = pin!(builder().serve_connection(io, service));
         let mut told = false;
-        let end = poll_fn(|cx| {
+        poll_fn(|cx| {
             *session.task.borrow_mut() = Some(cx.waker().clone());
             if let Err(end) = seen.meet_change(&session) {
                 return Poll::Ready(end);
             }
             match session.finish.get() {
                 Some(Finish::Reset) => return Poll::Ready(End::Reset),
-                Some(Finish::Close) => return Poll::Ready(End::Closed),
+                Some(Finish::Close) => return Poll::Ready(End::Answered),
                 Some(Finish::Gracefully) if !told => {
                     told = true;
                     connection.as_mut().graceful_shutdown();
@@ -172,10 +174,16 @@ pub(super) async fn serve(visit: Visit) {
             }
             connection.as_mut().poll(cx).map(|_| End::Closed)
         })
-        .await;
-        if end == End::Reset {
-            client.borrow_mut().reset_on_close();
+        .await
+    };
+    match (end, Rc::into_inner(client).map(RefCell::into_inner)) {
+        (End::Reset, Some(mut client)) => {
+            // For the streams that end with it.
+            session.finish.set(Some(Finish::Reset));
+            client.reset_on_close();
         }
+        (End::Answered, Some(mut client)) => answer::linger(&mut client).await,
+        _ => {}
     }
     drop(place);
 }
@@ -222,7 +230,7 @@ impl Seen {
             }
             Some((step, Strike::Close)) => {
                 self.active.touch(step);
-                Err(End::Closed)
+                Err(End::Answered)
             }
             // There is no request that could be swallowed.
             Some((_, Strike::Swallow { .. })) | None => Ok(()),

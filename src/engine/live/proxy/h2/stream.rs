@@ -1,19 +1,21 @@
 //! One stream: a request, its fate, and the faults that reach it while it is under way.
 
 use super::super::answer::UNREACHABLE;
+use super::super::connection::End;
 use super::super::control::Trouble;
 use super::super::http::ours;
 use super::super::hub::Registration;
+use super::super::tap::Tapping;
 use super::body::{Answer, Relayed};
 use super::route::Unsent;
-use super::{Finish, Refusal, STREAMS, Session};
+use super::{Finish, Refusal, STREAMS, Session, tapped};
 use crate::fault::{Active, Fate, Request, Strike};
 use crate::policy::hint::Said;
 use crate::time::Span;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Method, Response, StatusCode};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
@@ -35,6 +37,9 @@ pub(super) struct Stream {
     /// Whether it is one of our own.
     ours: bool,
     state: RefCell<State>,
+    pub(super) tap: RefCell<Tapping>,
+    /// That of the upstream's answer, once it is there.
+    pub(super) status: Cell<u16>,
 }
 
 struct State {
@@ -51,10 +56,10 @@ struct State {
 
 /// Serves one stream.
 pub(super) async fn serve(session: Rc<Session>, request: hyper::Request<Incoming>) -> Result<Response<Answer>, Refusal> {
-    if request.method() == Method::CONNECT {
-        return Ok(answer(StatusCode::NOT_IMPLEMENTED, None, "", false));
-    }
     let stream = Stream::begin(session, &request)?;
+    if request.method() == Method::CONNECT {
+        return Ok(stream.answer(StatusCode::NOT_IMPLEMENTED, None, "", request));
+    }
     let judged = stream.state.borrow().seen.clone();
     let mut judgement = judged.judge(&stream.request, stream.session.hub.control.clock.now());
     loop {
@@ -63,7 +68,10 @@ pub(super) async fn serve(session: Rc<Session>, request: hyper::Request<Incoming
         match judgement.fate {
             Fate::Swallow { release: false, .. } => {
                 stream.state.borrow_mut().lost = true;
+                stream.listen(request.into_body());
+                // It never passes: a fault, or its client, ends it.
                 stream.pass().await?;
+                return Err(Refusal::Over);
             }
             Fate::Swallow { step, release: true } => {
                 stream.state.borrow_mut().held_by.push(step);
@@ -74,10 +82,12 @@ pub(super) async fn serve(session: Rc<Session>, request: hyper::Request<Incoming
             }
             Fate::Reset { delay } => {
                 stream.pause(delay).await?;
-                return stream.reset().await;
+                stream.hear(&mut request.into_body()).await;
+                return stream.reset();
             }
             Fate::Close { delay } => {
                 stream.pause(delay).await?;
+                stream.hear(&mut request.into_body()).await;
                 stream.session.finish(Finish::Close);
                 return Err(Refusal::Over);
             }
@@ -85,7 +95,7 @@ pub(super) async fn serve(session: Rc<Session>, request: hyper::Request<Incoming
                 stream.pause(delay).await?;
                 let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
                 let hint = hint.map(|said: Said| said.header(stream.session.hub.control.clock.wall_millis()));
-                return Ok(answer(status, hint, &body, request.method() == Method::HEAD));
+                return Ok(stream.answer(status, hint, &body, request));
             }
             Fate::Forward { delay } => {
                 stream.pause(delay).await?;
@@ -104,6 +114,11 @@ impl Stream {
         session.streams.set(session.streams.get() + 1);
         let fields = request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let (key, destination) = ours(fields);
+        let mut tap = Tapping::new(&session.hub.control);
+        // What passes a tap is somebody else's, whatever its headers say.
+        let key = key.filter(|_| !tap.is_there());
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        tap.stream(request.method().as_str(), path, tapped::key(request.headers()), request.body().is_end_stream());
         let number = session.requests.replace(session.requests.get() + 1);
         let request = match key {
             Some((key, attempt)) => Request::ours(session.origin, key, attempt).bound_for(destination),
@@ -114,14 +129,18 @@ impl Stream {
         session.hub.refresh();
         let (seen, generation) = (session.hub.active(), session.hub.generation());
         let state = State { seen, generation, held_by: Vec::new(), lost: false, up: None, down: None };
-        Ok(Rc::new(Self { session, request, ours: key.is_some(), state: RefCell::new(state) }))
+        let (ours, state, tap, status) = (key.is_some(), RefCell::new(state), RefCell::new(tap), Cell::new(0));
+        Ok(Rc::new(Self { session, request, ours, state, tap, status }))
     }
 
     /// Sends the request on, and relays the answer.
     async fn forward(self: Rc<Self>, request: hyper::Request<Incoming>) -> Result<Response<Answer>, Refusal> {
         let upwards = request.map(|body| Relayed::new(self.clone(), Side::Up, body));
         match self.race(self.session.route.send(upwards)).await? {
-            Ok(response) => Ok(response.map(|body| Answer::Relayed(Relayed::new(self, Side::Down, body)))),
+            Ok(response) => {
+                self.status.set(response.status().as_u16());
+                Ok(response.map(|body| Answer::Relayed(Relayed::new(self, Side::Down, body))))
+            }
             Err(Unsent::Unreachable) if self.ours => {
                 // As on HTTP/1.1: a client of ours is told by a mark that only it reads.
                 let mut response = answer(StatusCode::BAD_GATEWAY, None, "", false);
@@ -130,16 +149,39 @@ impl Stream {
                 Ok(response)
             }
             Err(Unsent::Unreachable) => {
+                self.tap.borrow_mut().unreached();
+                self.tap.borrow_mut().ended(&Err(End::Unreachable));
                 self.session.finish(Finish::Reset);
                 Err(Refusal::Over)
             }
-            Err(Unsent::Malformed) => Ok(answer(StatusCode::BAD_REQUEST, None, "", false)),
-            Err(Unsent::Refused(refusal)) => Err(refusal),
+            Err(Unsent::Malformed) => {
+                self.tap.borrow_mut().answered(StatusCode::BAD_REQUEST.as_u16());
+                Ok(answer(StatusCode::BAD_REQUEST, None, "", false))
+            }
+            Err(Unsent::Refused(refusal)) => {
+                self.was_reset();
+                Err(refusal)
+            }
         }
     }
 
+    /// Answers in the upstream's place. The tap hears the body all the same.
+    fn answer(
+        self: &Rc<Self>,
+        status: StatusCode,
+        hint: Option<(&'static str, String)>,
+        body: &str,
+        request: hyper::Request<Incoming>,
+    ) -> Response<Answer> {
+        let is_head = request.method() == Method::HEAD;
+        self.listen(request.into_body());
+        self.tap.borrow_mut().answered(status.as_u16());
+        answer(status, hint, body, is_head)
+    }
+
     /// Resets the stream; the connection, where what resets it strikes all of them.
-    async fn reset(&self) -> Result<Response<Answer>, Refusal> {
+    fn reset(&self) -> Result<Response<Answer>, Refusal> {
+        self.was_reset();
         let nothing = Active::new(0, Vec::new());
         let whole = self.state.borrow().seen.onset(&nothing, self.session.origin, None);
         if matches!(whole, Some((_, Strike::Reset))) {
@@ -203,7 +245,10 @@ impl Stream {
             state.seen.touch(step);
         }
         match strike {
-            Strike::Reset => return Err(Refusal::Fault),
+            Strike::Reset => {
+                self.was_reset();
+                return Err(Refusal::Fault);
+            }
             Strike::Close => return Err(Refusal::Over),
             Strike::Swallow { release: false } => state.lost = true,
             Strike::Swallow { release: true } => state.held_by.push(step),
@@ -228,6 +273,9 @@ impl State {
 
 impl Drop for Stream {
     fn drop(&mut self) {
+        if self.session.finish.get() == Some(Finish::Reset) {
+            self.was_reset();
+        }
         self.session.streams.set(self.session.streams.get() - 1);
     }
 }
