@@ -6,7 +6,7 @@ use super::fleet::RawFleet;
 use super::presets::PolicySpec;
 use super::target::TargetConfig;
 use crate::config::{At, Lenient, Read, Table, TimeScale};
-use crate::fault::Fault;
+use crate::fault::{Fault, Repeat, TimeShape, Which};
 use crate::gate::{Expect, RecoveryConfig, RunGate, SteadyState, StopConfig};
 use crate::network::Network;
 use crate::record;
@@ -38,6 +38,13 @@ record! {
         destinations: Option<At<Vec<At<String>>>>,
         /// The regions it strikes, of the fleets that it strikes; all of them where nothing is said.
         regions: Option<At<Vec<At<String>>>>,
+        /// The fault comes again, each time as a step of its own, with a number behind its name.
+        repeat: Option<At<Repeat>>,
+        ; with
+        /// Which requests it strikes, of all those.
+        which: Which,
+        /// Its shape in time.
+        shape: TimeShape,
     } => |s: &RawStep| {
         let keys = [("fault", s.fault.is_some()), ("action", s.action.is_some()), ("service", s.service.is_some())];
         let mut given = keys.into_iter().filter(|(_, there)| *there).map(|(key, _)| key);

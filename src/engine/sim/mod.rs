@@ -14,6 +14,7 @@ pub use driver::{Driver, Effort, Queues};
 pub use trace::{EventHash, EventList, Trace};
 
 use super::Observer;
+use crate::fault::{Fault, Step};
 use crate::metrics::RunRecord;
 use crate::plan::Plan;
 use crate::service::SystemConfig;
@@ -29,6 +30,17 @@ pub enum SimError {
          such as `model: {{ servers: 8, service_time: 40ms }}`), or derive one from a live run with `stormwake calibrate RUN`"
     )]
     NoModel {
+        /// The target.
+        url: String,
+    },
+    /// A fault whose harm depends on the size of answers, and nobody knows that of a model's.
+    #[error(
+        "`{step}` slows the bodies of answers, and how long those of `{url}` are, no model says: simulate it with `service:` in the place of \
+         the URL, or with `latency` in the place of `slow_body`"
+    )]
+    NoSize {
+        /// The step.
+        step: String,
         /// The target.
         url: String,
     },
@@ -55,7 +67,7 @@ impl Queues for Heaps {
 /// Simulates a plan with its seed. `signal` becomes the number of a signal when the run is to end early.
 ///
 /// # Errors
-/// A plan without a model of its target.
+/// A plan that says too little of its target.
 pub fn run(plan: &Plan, observer: &mut dyn Observer, signal: &AtomicI32) -> Result<RunRecord, SimError> {
     run_on::<Buckets, ()>(plan, observer, signal, ()).map(|(record, ..)| record)
 }
@@ -63,7 +75,7 @@ pub fn run(plan: &Plan, observer: &mut dyn Observer, signal: &AtomicI32) -> Resu
 /// [`run`], on queues of the caller's choice, with somebody who listens to every event; says what it took too.
 ///
 /// # Errors
-/// A plan without a model of its target.
+/// A plan that says too little of its target.
 pub fn run_on<Q: Queues, T: Trace>(
     plan: &Plan,
     observer: &mut dyn Observer,
@@ -76,12 +88,16 @@ pub fn run_on<Q: Queues, T: Trace>(
 /// What stands in for a plan's target: the built-in one, or the model beside its URL.
 ///
 /// # Errors
-/// A URL without a model.
+/// A URL without a model, or one that says too little for the plan's faults.
 pub fn model(plan: &Plan) -> Result<SystemConfig, SimError> {
     let target = &plan.target;
-    target
-        .system()
-        .ok_or_else(|| SimError::NoModel { url: target.url.as_ref().map(|url| url.value.to_string()).unwrap_or_default() })
+    let url = || target.url.as_ref().map(|url| url.value.to_string()).unwrap_or_default();
+    let system = target.system().ok_or_else(|| SimError::NoModel { url: url() })?;
+    let slow = |step: &&Step| matches!(step.fault, Some(Fault::SlowBody(_)));
+    match plan.timeline.iter().find(slow).filter(|_| target.service.is_none()) {
+        Some(step) => Err(SimError::NoSize { step: step.name.clone(), url: url() }),
+        None => Ok(system),
+    }
 }
 
 #[cfg(test)]

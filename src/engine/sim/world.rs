@@ -8,14 +8,16 @@
 //! At one moment the timeline changes first, then the target is changed, then what was asked for first happens first. A hop that takes no
 //! time is taken at once, without a step of its own, but for the one to a client, which always takes some.
 
+mod answers;
+mod heads;
 mod opening;
 mod strikes;
 mod target;
 
-use super::flight::{Flight, FlightId, Flights, Hold, Message, NONE, Onward, Reply, Stage};
+use super::flight::{Flight, FlightId, Flights, Held, Message, NONE, Onward, Reply, Stage};
 use super::queue::Queue;
 use crate::event::AttemptOutcome;
-use crate::fault::{Active, Fate, Timeline, destination_key};
+use crate::fault::{Active, Fate, Judgement, Pending, Request, Timeline, destination_key};
 use crate::fleet::workers::WorkerCount;
 use crate::fleet::{Connections, Send};
 use crate::metrics::{Calls, ServiceCounts};
@@ -28,6 +30,7 @@ use crate::service::job::{NO_SLOT, Slot};
 use crate::service::key::FleetKey;
 use crate::service::{Answer, ServiceChange, System, SystemConfig};
 use crate::time::{Span, Timestamp};
+use heads::Heads;
 
 /// An attempt that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +71,10 @@ pub(super) enum What {
     AtProxy,
     /// The proxy's delay is over.
     Onward,
+    /// One that waited for a place has one.
+    Admitted,
+    /// One that waits for a place has done so for as long as it may.
+    Patience,
     /// A request reaches the target.
     AtTarget,
     /// The target has something to do.
@@ -105,6 +112,8 @@ struct Link {
     job: Slot,
     /// Where it comes from.
     region: u16,
+    /// How often it was opened again, in turn.
+    opened: u16,
     /// Whether it is open.
     connected: bool,
     /// Whether the proxy has opened its part to the target.
@@ -163,6 +172,9 @@ pub struct World<Q> {
     touched: Vec<u64>,
     /// By fleet, the requests that reached the proxy.
     arrived: Vec<u64>,
+    heads: Option<Heads>,
+    /// Whether the target is the built-in one, whose answers are known.
+    built_in: bool,
     service: System,
     answers: Vec<Answer>,
     /// For when the target's next step is asked for.
@@ -178,7 +190,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
             let connected = connections == Connections::KeepAlive;
             let region_of = fleet.region_of();
             let link =
-                |connection| Link { flight: NONE, job: NO_SLOT, region: region_of(connection), connected, upstream: false };
+                |connection| Link { flight: NONE, job: NO_SLOT, region: region_of(connection), opened: 0, connected, upstream: false };
             // Those of unlimited workers come as they are used.
             let unlimited = fleet.workers.as_ref().is_some_and(|workers| workers.workers == WorkerCount::Unlimited);
             let kept = if unlimited { 0 } else { fleet.connections() };
@@ -200,6 +212,8 @@ impl<Q: Queue<Step> + Default> World<Q> {
             service_changes: service_steps(plan),
             touched: vec![0; plan.timeline.len()],
             arrived: vec![0; plan.fleets.len()],
+            heads: Heads::new(plan, timeline.matchers()),
+            built_in: plan.target.service.is_some(),
             timeline,
             service: System::new(service),
             answers: Vec::new(),
@@ -217,6 +231,9 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let id = self.flights.begin(now, link.region, destination, send, draws);
         link.flight = id.slot;
         let connected = link.connected;
+        if let Some(heads) = &self.heads {
+            self.flights.at(id).matched = heads.bits(send);
+        }
         if !send.delay.is_zero() {
             self.flight(id).stage = Stage::OnLink;
             self.ask(now + send.delay, What::OffLink, id);
@@ -290,6 +307,8 @@ impl<Q: Queue<Step> + Default> World<Q> {
             (What::AtProxy, Stage::ToProxy) => self.at_proxy(id, now),
             (What::Onward, Stage::AtProxy(onward)) => self.onward(id, onward, now),
             (What::AtTarget, Stage::Upstream | Stage::Silent) => return self.at_target(id, now),
+            (What::Admitted, Stage::Taken) => self.admitted(id, now),
+            (What::Patience, Stage::Taken) => self.out_of_patience(id, now),
             (What::Answered, Stage::Upstream) => self.answered(id, now),
             (What::Deliver, Stage::ToClient) => return self.deliver(id, now),
             (What::Gone, _) => self.gone(id, now),
@@ -361,34 +380,65 @@ impl<Q: Queue<Step> + Default> World<Q> {
         }
         if self.active.is_empty() {
             // What nearly every request of a run meets, and the same fate without asking.
-            return self.meet(id, Fate::Forward { delay: Span::ZERO }, now);
+            return self.meet(id, Fate::forward(Span::ZERO), None, now);
         }
-        let judgement = self.active.judge(&flight.request(), now);
+        let request = self.request_of(id);
+        let judgement = self.active.judge(&request, now);
+        self.judged(id, judgement, now);
+    }
+
+    /// A request as faults see it.
+    fn request_of(&self, id: FlightId) -> Request {
+        let flight = self.flights.peek(id.slot).expect("a name that was given is one of a slot");
+        let of_fleet = &self.fleets[usize::from(flight.fleet)];
+        let opened = of_fleet.links.get(flight.connection as usize).map_or(0, |link| link.opened);
+        flight.request(id, opened, of_fleet.key.client(flight.client))
+    }
+
+    /// Books what touched it and the places that it has, and carries its fate out.
+    fn judged(&mut self, id: FlightId, judgement: Judgement, now: Timestamp) {
         judgement.touched.iter().for_each(|&step| self.touched[step] += 1);
-        self.meet(id, judgement.fate, now);
+        for step in judgement.entered {
+            let rule = self.active.rule(step).cloned();
+            self.held(id).places.extend(rule);
+        }
+        self.meet(id, judgement.fate, judgement.pending, now);
+    }
+
+    fn held(&mut self, id: FlightId) -> &mut Held {
+        self.flight(id).held.get_or_insert_default()
     }
 
     /// Carries out a fate.
-    fn meet(&mut self, id: FlightId, fate: Fate, now: Timestamp) {
+    fn meet(&mut self, id: FlightId, fate: Fate, pending: Option<Pending>, now: Timestamp) {
         let (onward, delay) = match fate {
-            Fate::Forward { delay } => (Onward::Forward, delay),
-            Fate::Reset { delay } => (Onward::Reset, delay),
-            Fate::Answer { delay, status, hint, body } => {
-                let hint = hint.map(|said| said.told(now + delay));
-                let contains = self.success.body_contains.as_deref().is_none_or(|text| body.contains(text));
-                (Onward::Answer(Reply { status, hint, contains }), delay)
+            Fate::Forward { delay, harm } => {
+                if harm.is_some() {
+                    self.held(id).harm = harm;
+                }
+                (Onward::Forward, delay)
             }
+            Fate::Reset { delay } => (Onward::Reset, delay),
+            Fate::Malformed { delay, .. } => (Onward::Malformed, delay),
+            Fate::Answer { delay, answer } => (Onward::Answer(self.reply(&answer, now + delay)), delay),
             Fate::Swallow { release: false, .. } => {
                 self.flight(id).stage = Stage::Silent;
                 return;
             }
             Fate::Swallow { step, release: true } => {
-                let judged = Some(self.active.clone());
-                let flight = self.flight(id);
-                let hold = flight.hold.get_or_insert_with(|| Box::new(Hold { by: Vec::new(), due: None, judged: None }));
-                hold.by.push(step);
-                hold.judged = hold.judged.take().or(judged);
-                flight.stage = Stage::Taken { step: u32::try_from(step).expect("a plan has fewer steps than that") };
+                let active = self.active.clone();
+                self.held(id).hold.take(step, &active, pending);
+                self.flight(id).stage = Stage::Taken;
+                return;
+            }
+            Fate::Wait { step, at_most, delay } => {
+                let (active, until) = (self.active.clone(), now + at_most);
+                let held = self.held(id);
+                held.hold.queue(step, &active, pending, now + delay);
+                held.waits = Some((step, until));
+                held.places.extend(active.rule(step).cloned());
+                self.flight(id).stage = Stage::Taken;
+                self.ask(until, What::Patience, id);
                 return;
             }
         };
@@ -403,6 +453,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         match onward {
             Onward::Forward => self.forward(id, now),
             Onward::Answer(reply) => self.answer(id, Message::Reply(reply), now),
+            Onward::Malformed => self.break_off(id, AttemptOutcome::Malformed, now),
             Onward::Reset => self.reset(id, now),
         }
     }
@@ -411,8 +462,8 @@ impl<Q: Queue<Step> + Default> World<Q> {
     fn is_held(&mut self, id: FlightId, due: What) -> bool {
         let flight = self.flight(id);
         let held = flight.is_held();
-        if let Some(hold) = flight.hold.as_mut().filter(|_| held) {
-            hold.due = Some(due);
+        if let Some(of) = flight.held.as_mut().filter(|_| held) {
+            of.due = Some(due);
         }
         held
     }
@@ -432,7 +483,13 @@ impl<Q: Queue<Step> + Default> World<Q> {
 
     fn answered(&mut self, id: FlightId, now: Timestamp) {
         if !self.is_held(id, What::Answered) {
-            let message = self.flight(id).message;
+            let flight = self.flight(id);
+            let message = flight.message;
+            if let Message::Reply(reply) = message
+                && let Some(harm) = flight.held.as_mut().and_then(|held| held.harm.take())
+            {
+                return self.harm(id, &harm, reply, now);
+            }
             if matches!(message, Message::Broken(_))
                 && let Some(link) = self.link(id)
             {
@@ -443,6 +500,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
     }
 
     fn answer(&mut self, id: FlightId, message: Message, now: Timestamp) {
+        self.leave_places(id, now);
         let flight = self.flights.at(id);
         let at = now + self.network.to_client(&mut flight.draws);
         (flight.stage, flight.message) = (Stage::ToClient, message);
@@ -484,6 +542,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
 
     fn gone(&mut self, id: FlightId, now: Timestamp) {
         self.leave_target(id, now);
+        self.leave_places(id, now);
         self.flights.end(id);
     }
 }

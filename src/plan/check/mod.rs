@@ -12,6 +12,7 @@ mod loads;
 mod names;
 mod network;
 mod policy;
+mod requests;
 mod returns;
 mod scope;
 mod service;

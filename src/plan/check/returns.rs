@@ -46,7 +46,7 @@ fn check(step: &Step, fleet: &str, strikes_nobody: bool, spread: Span, end: Span
     } else if step.to >= end {
         let message = format!("`{}` lasts to the end of the run: nobody would return", step.name);
         cx.error(after, message, "give it a `for`, or make `length` longer");
-    } else if !step.fault.as_ref().is_some_and(cuts_off) {
+    } else if !step.fault.as_ref().is_some_and(cuts_off) || !step.which.is_all() {
         let message = format!("a step like `{}` cuts nobody off: all of its scope return all the same", step.kind());
         cx.warn(after, message, "use refuse, hang, blackhole or reset with a share of 100%");
     } else if step.to + spread > end {
@@ -61,6 +61,7 @@ fn cuts_off(fault: &Fault) -> bool {
         Fault::Refuse(_) | Fault::Hang(_) => true,
         Fault::Blackhole(blackhole) => blackhole.share == Share::ALL,
         Fault::Reset(reset) => reset.share == Share::ALL,
-        Fault::Latency(_) | Fault::Status(_) | Fault::RateLimit(_) => false,
+        Fault::Latency(_) | Fault::Status(_) | Fault::RateLimit(_) | Fault::LimitConcurrency(_) => false,
+        Fault::Truncate(_) | Fault::SlowBody(_) | Fault::Malformed(_) => false,
     }
 }

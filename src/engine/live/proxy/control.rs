@@ -1,5 +1,6 @@
 //! What all threads of a proxy share: the snapshot in force, what it touched, and what went wrong.
 
+use super::places::Waiting;
 use crate::engine::live::clock::Clock;
 use crate::fault::Active;
 use crate::time::Span;
@@ -36,6 +37,8 @@ pub(super) struct Control {
     pub(super) live: AtomicUsize,
     /// Connects to the upstream that came about, and the nanoseconds that the fastest took.
     connects: (AtomicU64, AtomicU64),
+    /// Requests that wait for a place.
+    pub(super) waiting: Waiting,
     pub(super) trouble: Trouble,
 }
 
@@ -75,6 +78,7 @@ impl Control {
             arrived: counters(MOST_FLEETS * shards, 0),
             live: AtomicUsize::new(0),
             connects: (AtomicU64::new(0), AtomicU64::new(u64::MAX)),
+            waiting: Waiting::default(),
             trouble: Trouble::default(),
         }
     }

@@ -17,11 +17,14 @@ mod client;
 mod connection;
 mod control;
 mod exchange;
+mod fates;
+mod harm;
 mod http;
 mod hub;
 mod io;
 mod link;
 mod listen;
+mod places;
 #[cfg(test)]
 mod tests;
 mod upstream;
