@@ -163,6 +163,14 @@ mod tests {
             "timeline:\n  - { at: {}, for: {}, name: out, fault: { status: { code: 503, retry_after: {} } } }\n",
             "2m|6s 1m|3s 40s|2s",
         ),
+        (
+            "  - { at: {}, for: {}, name: often, ramp: { in: {}, out: {} }, flap: { on: {}, off: {} }, fault: { slow_body: { every: {} } } }\n",
+            "130s|6500ms 20s|1s 8s|400ms 4s|200ms 4s|200ms 6s|300ms 100ms|5ms",
+        ),
+        (
+            "  - { at: {}, for: {}, name: again, repeat: { every: {}, times: 2 }, fault: { limit_concurrency: { limit: 3, queue: 2, wait: {}, retry_after: {} } } }\n",
+            "125s|6250ms 10s|500ms 20s|1s 2s|100ms 40s|2s",
+        ),
         ("  - { at: {}, action: { restart: { fleet: a, policy: q, stagger: {} } } }\n", "3m|9s 30s|1500ms"),
         (
             "  - { at: {}, for: {}, name: weak, service: { capacity: 20%, over: {}, drain: {} } }\n",

@@ -2,6 +2,7 @@
 
 mod devices;
 mod queue;
+mod requests;
 mod service;
 mod services;
 mod workers;
@@ -437,7 +438,7 @@ const ERRORS: &[(&str, &str, &str)] = &[
 #[test]
 fn every_error_is_found_at_its_place() {
     let mut missed = Vec::new();
-    for (old, new, wants) in ERRORS.iter().chain(devices::ERRORS).chain(workers::ERRORS).chain(services::errors()) {
+    for (old, new, wants) in ERRORS.iter().chain(devices::ERRORS).chain(workers::ERRORS).chain(services::errors()).chain(requests::ERRORS) {
         // Cases without a message only fix that there is an error in that line.
         if !new.contains('¶') {
             assert!(load_with(&with(old, new), &[]).is_err(), "{new}");
@@ -514,7 +515,7 @@ const WARNINGS: &[(&str, &str, &str)] = &[
 
 #[test]
 fn every_warning_is_found_at_its_place() {
-    for (old, new, wants) in WARNINGS.iter().chain(services::WARNINGS) {
+    for (old, new, wants) in WARNINGS.iter().chain(services::WARNINGS).chain(requests::WARNINGS) {
         let marked = with(old, new);
         let (text, line, column) = if marked.contains('¶') { unmark(&marked) } else { (marked, 0, 0) };
         let loaded = load_with(&text, &[]).unwrap_or_else(|shown| panic!("{new}\n{shown}"));

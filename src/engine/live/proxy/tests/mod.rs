@@ -4,6 +4,7 @@
 
 mod faults;
 mod relay;
+mod requests;
 mod scale;
 
 use super::*;
