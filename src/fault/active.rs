@@ -187,7 +187,7 @@ impl Course {
 #[cfg(test)]
 mod tests {
     use super::super::timeline::tests::{at, fault, step};
-    use super::super::{Answer, Step, Timeline};
+    use super::super::{Answer, CutEnd, Harm, Keep, Step, Timeline};
     use super::*;
 
     /// All steps at once, at second 1.
@@ -235,7 +235,10 @@ mod tests {
         let steps = vec![changed("a"), step("late", 0, 10, fault("latency 5")), step("out", 0, 10, fault("reset")), changed("b")];
         let active = Timeline::new(steps, 7).active(at(1));
         let judged = active.judge(&Request::ours(0, 1, 1), at(1));
-        assert_eq!(judged, Judgement { fate: Fate::Reset { delay: ms(5) }, touched: vec![0, 1, 2], entered: vec![], pending: None });
+        assert_eq!(
+            judged,
+            Judgement { fate: Fate::Reset { delay: ms(5) }, touched: vec![0, 1, 2], entered: vec![], pending: None }
+        );
         let alone = Timeline::new(vec![changed("a")], 7).active(at(1));
         assert_eq!(alone.judge(&Request::ours(0, 1, 1), at(1)).touched, [0]);
         assert_eq!(alone.onset(&Timeline::new(vec![], 7).active(at(1)), 0, None, at(1)), None);
@@ -294,5 +297,46 @@ mod tests {
         assert_eq!(onset(&["latency 5", "refuse"], false), Some((1, Strike::Reset)));
         let acting = active(&["refuse"]);
         assert_eq!(acting.onset(&acting, 0, Some(&request), at(1)), None, "what acted before has had its say");
+    }
+
+    #[test]
+    fn what_comes_to_an_answer_ends_nothing_and_the_first_of_it_counts() {
+        let forward = |millis, harm| Fate::Forward { delay: ms(millis), harm: Some(Box::new(harm)) };
+        let cut = |bytes| Harm::Cut { keep: Keep::Bytes(bytes), end: CutEnd::Fin };
+        assert_eq!(judge(&["truncate 3", "latency 10"]), (forward(10, cut(3)), vec![0, 1]));
+        assert_eq!(judge(&["latency 10", "truncate 3"]), (forward(10, cut(3)), vec![0, 1]));
+        assert_eq!(judge(&["reset-after", "truncate 3"]), (forward(0, Harm::Reset), vec![0]));
+        let refused = Fate::Answer { delay: Span::ZERO, answer: Answer::bare(500, None) };
+        assert_eq!(judge(&["status-after 503", "status 500"]), (refused, vec![1]), "no answer comes that it could replace");
+        let replaced = Harm::Replace(Answer::bare(503, None));
+        assert_eq!(judge(&["status-after 503", "lose"]), (forward(0, replaced), vec![0]));
+    }
+
+    #[test]
+    fn a_place_is_taken_on_the_way_and_whoever_finds_none_waits_there() {
+        let limited = active(&["latency 5", "at-once 100", "status 418"]);
+        let judge = |ticket| limited.judge(&Request::ours(0, 1, 1).on(ticket), at(1));
+        let first = judge(1);
+        assert_eq!((first.touched, first.entered), (vec![0, 2], vec![1]));
+        let wait = Fate::Wait { step: 1, at_most: ms(100), delay: ms(5) };
+        assert_eq!((judge(2).fate, judge(3).touched), (wait, vec![0, 1]));
+        let rule = limited.rule(1).unwrap();
+        assert_eq!((rule.leave(1), rule.has_place(2)), (Some(2), true));
+    }
+
+    #[test]
+    fn a_fault_that_counts_begins_with_those_to_come_and_one_that_ramps_with_nobody() {
+        use super::super::{Per, Ramp, TimeShape, Which};
+        let none = Timeline::new(vec![], 7).active(at(1));
+        let request = Request::ours(0, 1, 1);
+        let onset =
+            |step: Step, second| Timeline::new(vec![step], 7).active(at(second)).onset(&none, 0, Some(&request), at(second));
+        let counts = Which { first: Some(9), per: Some(Per::Run), ..Which::ALL };
+        assert_eq!(onset(Step { which: counts, ..step("a", 1, 9, fault("hang")) }, 1), None);
+        let ramp = Some(Ramp { r#in: Span::from_secs(4), out: Span::ZERO });
+        let ramps = |text| Step { shape: TimeShape { ramp: ramp.clone(), ..TimeShape::FULL }, ..step("a", 1, 9, fault(text)) };
+        assert_eq!((onset(ramps("hang"), 1), onset(ramps("hang"), 5).is_some()), (None, true));
+        let active = Timeline::new(vec![ramps("latency 100")], 7).active(at(2));
+        assert_eq!(active.judge(&request, at(2)).fate, Fate::forward(ms(25)));
     }
 }

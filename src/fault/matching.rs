@@ -51,7 +51,9 @@ impl Match {
             }
         }
         match self.header.0.iter().find(|entry| !is_token(&entry.name) || entry.value.len() > LONGEST) {
-            Some(_) => Err("`header` maps names of headers to values: such as `header: { x-tenant: big }`, or `\"*\"` for any".into()),
+            Some(_) => {
+                Err("`header` maps names of headers to values: such as `header: { x-tenant: big }`, or `\"*\"` for any".into())
+            }
             None => Ok(()),
         }
     }
@@ -143,11 +145,8 @@ pub(crate) mod tests {
 
     fn by(method: &str, path: &str, header: &[(&str, &str)]) -> Match {
         let said = |text: &str| (!text.is_empty()).then(|| text.to_string());
-        let entry = |(name, value): &(&str, &str)| Entry {
-            name: (*name).into(),
-            place: Default::default(),
-            value: (*value).to_string(),
-        };
+        let entry =
+            |(name, value): &(&str, &str)| Entry { name: (*name).into(), place: Default::default(), value: (*value).to_string() };
         Match { method: said(method), path: said(path), header: Table(header.iter().map(entry).collect()) }
     }
 

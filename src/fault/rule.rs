@@ -2,7 +2,7 @@
 
 use super::limit_concurrency::Places;
 use super::which::Counted;
-use super::{Answer, Dice, Effect, Fault, Matchers, Request, TimeShape, Step, Toxic, Which};
+use super::{Answer, Dice, Effect, Fault, Matchers, Request, Step, TimeShape, Toxic, Which};
 use crate::config::Place;
 use crate::pace::Pacer;
 use crate::time::Timestamp;

@@ -101,9 +101,16 @@ mod tests {
     fn a_ramp_grows_and_wanes_evenly() {
         let level = |shape: &TimeShape, millis| shape.level(at(10_000), at(20_000), at(millis));
         let both = ramp(4, 2);
-        for (millis, wanted) in
-            [(10_000, 0.0), (11_000, 0.25), (12_000, 0.5), (14_000, 1.0), (17_999, 1.0), (19_000, 0.5), (19_500, 0.25), (20_000, 0.0)]
-        {
+        for (millis, wanted) in [
+            (10_000, 0.0),
+            (11_000, 0.25),
+            (12_000, 0.5),
+            (14_000, 1.0),
+            (17_999, 1.0),
+            (19_000, 0.5),
+            (19_500, 0.25),
+            (20_000, 0.0),
+        ] {
             assert!((level(&both, millis) - wanted).abs() < 1e-9, "{millis}: {}", level(&both, millis));
         }
         assert_eq!((level(&ramp(4, 0), 19_999), level(&ramp(0, 4), 10_000)), (1.0, 1.0));

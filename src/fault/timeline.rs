@@ -244,7 +244,9 @@ pub(crate) mod tests {
             "hang-release" => Fault::Hang(Hang { release: true }),
             "blackhole" => Fault::Blackhole(Blackhole { share: all, release: false, when: When::Before }),
             "blackhole-release" => Fault::Blackhole(Blackhole { share: all, release: true, when: When::Before }),
-            "blackhole-half" => Fault::Blackhole(Blackhole { share: Share::new(0.5).unwrap(), release: false, when: When::Before }),
+            "blackhole-half" => {
+                Fault::Blackhole(Blackhole { share: Share::new(0.5).unwrap(), release: false, when: When::Before })
+            }
             "reset" => Fault::Reset(Reset { share: all, when: When::Before }),
             "reset-after" => Fault::Reset(Reset { share: all, when: When::After }),
             "lose" => Fault::Blackhole(Blackhole { share: all, release: false, when: When::After }),

@@ -46,12 +46,14 @@ impl Which {
 
     fn check(&self) -> Result<(), String> {
         match (self.every, self.first, self.per) {
-            (Some(0), ..) => Err("`every` is 0: 1 strikes each request, 2 every other one; leave it out to strike them all".into()),
-            (_, Some(0), _) => Err("`first` is 0: the fault would strike nothing; leave it out to strike all requests".into()),
-            (_, Some(_), None) => {
-                Err("`first` needs to know of what: add `per: client`, `per: connection` or `per: run`".into())
+            (Some(0), ..) => {
+                Err("`every` is 0: 1 strikes each request, 2 every other one; leave it out to strike them all".into())
             }
-            (None, None, Some(_)) => Err("`per` says by what `every` or `first` count, and neither is there: leave it out".into()),
+            (_, Some(0), _) => Err("`first` is 0: the fault would strike nothing; leave it out to strike all requests".into()),
+            (_, Some(_), None) => Err("`first` needs to know of what: add `per: client`, `per: connection` or `per: run`".into()),
+            (None, None, Some(_)) => {
+                Err("`per` says by what `every` or `first` count, and neither is there: leave it out".into())
+            }
             _ => Ok(()),
         }
     }

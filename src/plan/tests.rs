@@ -438,7 +438,9 @@ const ERRORS: &[(&str, &str, &str)] = &[
 #[test]
 fn every_error_is_found_at_its_place() {
     let mut missed = Vec::new();
-    for (old, new, wants) in ERRORS.iter().chain(devices::ERRORS).chain(workers::ERRORS).chain(services::errors()).chain(requests::ERRORS) {
+    for (old, new, wants) in
+        ERRORS.iter().chain(devices::ERRORS).chain(workers::ERRORS).chain(services::errors()).chain(requests::ERRORS)
+    {
         // Cases without a message only fix that there is an error in that line.
         if !new.contains('¶') {
             assert!(load_with(&with(old, new), &[]).is_err(), "{new}");

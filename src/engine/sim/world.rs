@@ -189,8 +189,14 @@ impl<Q: Queue<Step> + Default> World<Q> {
             let connections = fleet.config.connections;
             let connected = connections == Connections::KeepAlive;
             let region_of = fleet.region_of();
-            let link =
-                |connection| Link { flight: NONE, job: NO_SLOT, region: region_of(connection), opened: 0, connected, upstream: false };
+            let link = |connection| Link {
+                flight: NONE,
+                job: NO_SLOT,
+                region: region_of(connection),
+                opened: 0,
+                connected,
+                upstream: false,
+            };
             // Those of unlimited workers come as they are used.
             let unlimited = fleet.workers.as_ref().is_some_and(|workers| workers.workers == WorkerCount::Unlimited);
             let kept = if unlimited { 0 } else { fleet.connections() };

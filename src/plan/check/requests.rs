@@ -31,7 +31,11 @@ pub(super) fn of_faults_alone(step: &RawStep, index: &str, cx: &mut Context) {
     let kind = if step.action.is_some() { "action" } else { "service" };
     for key in given(step) {
         let place = cx.at(&["timeline", index, key]);
-        cx.error(place, format!("`{key}` is of faults: `{kind}` does not take it"), "remove it, or make it a step with a `fault`");
+        cx.error(
+            place,
+            format!("`{key}` is of faults: `{kind}` does not take it"),
+            "remove it, or make it a step with a `fault`",
+        );
     }
 }
 
@@ -87,9 +91,9 @@ fn matches_something(of: &Match, target: &TargetConfig, index: &str, cx: &mut Co
 
 fn is_hidden(name: &str, target: &TargetConfig) -> bool {
     let tables = std::iter::once(&target.headers).chain(target.routes.iter().map(|route| &route.headers));
-    let secret = tables.flat_map(|table| &table.0).any(|entry| {
-        entry.name.eq_ignore_ascii_case(name) && matches!(entry.value, HeaderValue::Secret(_))
-    });
+    let secret = tables
+        .flat_map(|table| &table.0)
+        .any(|entry| entry.name.eq_ignore_ascii_case(name) && matches!(entry.value, HeaderValue::Secret(_)));
     secret || LIVE_ALONE.contains(&name.to_ascii_lowercase().as_str())
 }
 

@@ -206,7 +206,9 @@ fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {
             }
             whole_seconds(limit.retry_after, limit.hint, at(cx, "retry_after"), cx);
         }
-        Fault::LimitConcurrency(_) | Fault::Truncate(_) | Fault::SlowBody(_) | Fault::Malformed(_) => requests::fault(fault, at, cx),
+        Fault::LimitConcurrency(_) | Fault::Truncate(_) | Fault::SlowBody(_) | Fault::Malformed(_) => {
+            requests::fault(fault, at, cx)
+        }
     }
 }
 

@@ -24,7 +24,11 @@ pub const ERRORS: &[(&str, &str, &str)] = &[
     ("hang: {} }", "hang: {} }, repeat: ¶{ every: 10s, times: 3 }", "it would never end"),
     ("hang: {} }", "hang: {} }, repeat: ¶{ every: 20s, times: 6 }", "the last of 6 ends at 2m10s, after the run"),
     ("hang: {} }", "hang: {} }, repeat: ¶{ every: 20s, times: 300 }", "more steps fit"),
-    ("for: 10s, name: out, fault: { hang: {} }", "name: out, fault: { hang: {} }, repeat: ¶{ every: 20s, times: 2 }", "cannot come again"),
+    (
+        "for: 10s, name: out, fault: { hang: {} }",
+        "name: out, fault: { hang: {} }, repeat: ¶{ every: 20s, times: 2 }",
+        "cannot come again",
+    ),
     (
         "hang: {} } }",
         "hang: {} } }\n  - { at: 40s, every: ¶2, action: { restart: { fleet: a } } }",

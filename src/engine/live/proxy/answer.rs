@@ -2,8 +2,8 @@
 
 use super::client::Client;
 use super::http::Method;
-use crate::fault::Answer;
 use super::io::{poll_read, with_buffer};
+use crate::fault::Answer;
 use std::fmt::Write as _;
 use std::future::poll_fn;
 use std::task::Poll;

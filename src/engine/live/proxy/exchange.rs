@@ -35,8 +35,7 @@ impl Exchange {
         let to_upstream = inbox.drain(..head.len).collect();
         let passage = Passage::of(harm);
         // Of a response that does not pass, neither does the upstream's leave to send a body.
-        let leave: &[u8] =
-            if passage.is_hidden() && head.expects_continue { b"HTTP/1.1 100 Continue\r\n\r\n" } else { b"" };
+        let leave: &[u8] = if passage.is_hidden() && head.expects_continue { b"HTTP/1.1 100 Continue\r\n\r\n" } else { b"" };
         Self { passage, to_client: leave.to_vec(), ..Self::with(head.body, to_upstream, Response::new(head.method)) }
     }
 
@@ -171,7 +170,9 @@ impl Exchange {
             }
             Passage::Cut(keep, end) => {
                 let (keep, end) = (keep.of(self.response.length), end_of(*end));
-                let is_cut = self.response.is_in_body() && !self.response.done() && seen >= keep;
+                // Where more came than is kept, or more is to come.
+                let more = seen > keep || seen == keep && !self.response.done();
+                let is_cut = self.response.is_in_body() && more;
                 if is_cut {
                     self.ended = Some(end);
                 }

@@ -167,9 +167,11 @@ fn a_flap_rests_and_a_ramp_grows() {
 
 #[test]
 fn a_fault_that_repeats_is_several_steps() {
-    let plan = plan("timeline: [ { at: 1s, for: 200ms, name: f, repeat: { every: 500ms, times: 3 }, fault: { refuse: {} } } ]\nlength: 3s\n");
+    let plan = plan(
+        "timeline: [ { at: 1s, for: 200ms, name: f, repeat: { every: 500ms, times: 3 }, fault: { refuse: {} } } ]\nlength: 3s\n",
+    );
     let told: Vec<String> = plan.timeline.iter().map(|step| format!("{} {} {}", step.name, step.from, step.to)).collect();
-    assert_eq!(told, ["f-1 1s 1200ms", "f-2 1500ms 1700ms", "f-3 2s 2200ms"]);
+    assert_eq!(told, ["f-1 1s 1s200ms", "f-2 1s500ms 1s700ms", "f-3 2s 2s200ms"]);
     assert_eq!(simulate(&plan).0.faults.len(), 3);
 }
 
