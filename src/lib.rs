@@ -11,6 +11,7 @@
 //! - `rng`: counter-based randomness
 //! - `event`: what a run emits
 //! - `config`: configuration as a tree with places, and how plain types are read from it
+//! - `size`: amounts of bytes, rates of them, and how each is written
 //! - `priority`: what goes first, and how a request says so
 //! - `stats`: what several runs say together
 //!
@@ -53,7 +54,8 @@
 //!    test `hostile_files_are_refused_in_bounded_time`, test `a_day_of_windows_is_bounded`,
 //!    test `a_target_that_is_down_or_broken_is_no_healthy_baseline`, test `time_that_stands_still_and_a_signal_within_a_window_end_a_run`.
 //! 7. Faults are leases: when the controller dies, they go with it. The proxy lives in its process, the built-in target
-//!    ends with its parent: test `a_killed_run_leaves_nothing_behind`.
+//!    ends with its parent: test `a_killed_run_leaves_nothing_behind`. From a Toxiproxy a watchdog removes them:
+//!    test `a_killed_run_leaves_nothing_in_the_toxiproxy`, test `a_run_that_stands_still_loses_its_faults`.
 //! 8. Only `plan` knows YAML, only `report` knows output formats, only `report` and `cli` write to stdout:
 //!    test `what_is_banned_stands_only_where_it_may`.
 
@@ -74,6 +76,7 @@ pub mod priority;
 pub mod report;
 pub mod rng;
 pub mod service;
+pub mod size;
 pub mod stats;
 pub mod time;
 

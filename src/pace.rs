@@ -33,13 +33,19 @@ impl Pacer {
 
     /// Takes a token if one is there.
     pub fn take(&self, now: Timestamp) -> bool {
-        self.advance(now, false).is_some()
+        self.advance(now, 1, false).is_some()
     }
 
     /// Takes the next token, and says from which moment it counts: `now`, or later. Tokens are given in the order
     /// in which they were asked for. [`Timestamp::NEVER`] at a rate of zero.
     pub fn reserve(&self, now: Timestamp) -> Timestamp {
-        match self.advance(now, true) {
+        self.reserve_many(1, now)
+    }
+
+    /// Takes the next `count` tokens together, and says from which moment the first of them counts. What comes next waits for
+    /// all of them.
+    pub fn reserve_many(&self, count: u64, now: Timestamp) -> Timestamp {
+        match self.advance(now, count, true) {
             Some(from) => Timestamp(from.div_ceil(PARTS)).max(now),
             None => Timestamp::NEVER,
         }
@@ -54,8 +60,8 @@ impl Pacer {
         Timestamp(from.div_ceil(PARTS)).max(now)
     }
 
-    /// Moves the due moment by one interval; the moment of the token, or nothing where there is none (yet).
-    fn advance(&self, now: Timestamp, may_wait: bool) -> Option<u64> {
+    /// Moves the due moment by so many intervals; the moment of the first token, or nothing where there is none (yet).
+    fn advance(&self, now: Timestamp, count: u64, may_wait: bool) -> Option<u64> {
         if self.interval == u64::MAX {
             return None;
         }
@@ -66,7 +72,7 @@ impl Pacer {
             if from > now && !may_wait {
                 return None;
             }
-            let after = due.max(now).saturating_add(self.interval);
+            let after = due.max(now).saturating_add(self.interval.saturating_mul(count));
             // One word holds all there is, so no ordering with other memory is needed.
             match self.due.compare_exchange_weak(due, after, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Some(from),
@@ -109,6 +115,14 @@ mod tests {
         let p = pacer(100.0, 1);
         assert_eq!((0..4).map(|_| p.reserve(ms(7))).collect::<Vec<_>>(), [ms(7), ms(17), ms(27), ms(37)]);
         assert_eq!(p.reserve(ms(100)), ms(100));
+    }
+
+    #[test]
+    fn many_tokens_at_once_hold_up_what_comes_behind_them() {
+        let p = pacer(100.0, 1);
+        assert_eq!([(3, ms(7)), (1, ms(7)), (2, ms(8))].map(|(n, now)| p.reserve_many(n, now)), [ms(7), ms(37), ms(47)]);
+        assert_eq!(p.reserve(ms(7)), ms(67));
+        assert_eq!(pacer(1.0, 1).reserve_many(u64::MAX, ms(1)), ms(1), "it saturates");
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub enum Purpose {
     Call = 31,
     /// Whether a service fails a request.
     Failure = 32,
+    /// What a fault of bytes does to a piece of a stream.
+    Bytes = 40,
 }
 
 /// The key of a stream of draws.

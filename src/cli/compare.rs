@@ -1,7 +1,7 @@
 //! `stormwake compare`: the policies of a plan's `compare` section against each other, on the same seeds.
 
 use super::exit::Code;
-use super::finish::{Common, fail, folder, info, progress, wall_millis, worse};
+use super::finish::{Common, fail, folder, info, progress, say_left, wall_millis, worse};
 use super::run::{code_of_error, program};
 use super::simulate::{Going, Kept, keep, not_simulated, reseeded, seeds_of, stopped, threads_of};
 use super::{output, terminal};
@@ -132,6 +132,7 @@ impl Contest<'_> {
                     Err(Code::Interrupted(_)) => return Ok(kept),
                     run => run?,
                 };
+                record.left.iter().for_each(say_left);
                 let cut_short = matches!(record.stopped, Some(StopReason::Signal(_)));
                 // Faults that may still act are news, whatever the run is worth.
                 if !cut_short || !record.cleanup_confirmed {

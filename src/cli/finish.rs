@@ -7,7 +7,7 @@ use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::signal::Signals;
 use crate::engine::shared::WINDOW;
 use crate::gate::{Judgement, Outcome, judge};
-use crate::metrics::{RunRecord, StopReason};
+use crate::metrics::{Left, RunRecord, StopReason};
 use crate::plan::Loaded;
 use crate::report::events::{EventLog, Failure};
 use crate::report::folder::{EFFECTIVE, FolderError, RESULT, ReportFolder};
@@ -155,6 +155,7 @@ impl Over {
     pub fn write(mut self, record: &RunRecord, judgement: &Judgement) -> (RunResult, ReportFolder, Code) {
         let verdict = judge(record, judgement);
         let code = code_of(record, verdict.outcome);
+        record.left.iter().for_each(say_left);
         self.info.exit_code = code.number();
         let mut result = result(record, &verdict, &self.info);
         let log = self.log.get().map(|problem| format!("events.ndjson is incomplete: {problem}"));
@@ -194,6 +195,13 @@ fn show(common: &Common, result: &RunResult, folder: &ReportFolder) -> Result<()
         text::verdict(result, &style, Some(&folder.path().display().to_string())).into_bytes()
     };
     output::print(&bytes)
+}
+
+/// Says what is left outside, and how it is removed: each command on a line, to be copied.
+pub fn say_left(left: &Left) {
+    let mut err = std::io::stderr().lock();
+    let _ = writeln!(err, "error: {}; to remove them by hand:", left.what);
+    left.by_hand.iter().for_each(|command| drop(writeln!(err, "  {command}")));
 }
 
 /// Says what went wrong.

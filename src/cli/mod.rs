@@ -15,6 +15,7 @@ pub mod schema;
 pub mod simulate;
 pub mod target;
 pub mod terminal;
+pub mod watchdog;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -70,6 +71,9 @@ enum Command {
     ///   of              one of the plan's `services`; the front one is `service`
     #[command(verbatim_doc_comment)]
     Target(target::Args),
+    /// Remove the faults of a run from its Toxiproxy when that run is killed. A run starts it.
+    #[command(hide = true)]
+    Watchdog,
 }
 
 /// Runs the command that argv names.
@@ -94,6 +98,7 @@ pub fn main() -> ExitCode {
         Command::Schema(args) => schema::run(args),
         Command::Init(args) => init::run(args),
         Command::Target(args) => target::run(args),
+        Command::Watchdog => watchdog::run(),
     };
     code.into()
 }

@@ -78,6 +78,17 @@ impl Active {
         self.striking(origin.into()).filter(refuses).map(|rule| rule.number)
     }
 
+    /// The steps that close connections from there as soon as they are accepted.
+    pub fn closing(&self, origin: impl Into<Origin>) -> impl Iterator<Item = usize> {
+        let closes = |rule: &&Rule| matches!(rule.step.fault, Some(super::Fault::Close(_)));
+        self.striking(origin.into()).filter(closes).map(|rule| rule.number)
+    }
+
+    /// Whether any of them may act on the bytes of connections.
+    pub fn of_bytes(&self) -> bool {
+        self.rules.iter().any(|rule| rule.of_bytes())
+    }
+
     /// The fate of a request that comes at `now`.
     pub fn judge(&self, request: &Request, now: Timestamp) -> Judgement {
         self.judge_again(request, now, &[], Course::default())
@@ -160,6 +171,7 @@ impl Course {
             Effect::Answer(answer) => Some(Fate::Answer { delay, answer }),
             Effect::Malformed(kind) => Some(Fate::Malformed { delay, kind }),
             Effect::Swallow { release } => Some(Fate::Swallow { step, release }),
+            Effect::Close => Some(Fate::Close { delay }),
             Effect::Reset => Some(Fate::Reset { delay }),
         };
         self.touched.push(step);

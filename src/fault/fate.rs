@@ -1,10 +1,11 @@
 //! The fate of a request: who it is, the dice it rolls, what faults do to it.
 
+use super::Stream;
 use super::answer::Answer;
 use super::malformed::Nonsense;
 use super::truncate::{CutEnd, Keep};
 use crate::keyword;
-use crate::rng::{Key, Purpose};
+use crate::rng::{self, Key, Purpose};
 use crate::time::{Share, Span};
 
 /// Where traffic comes from, as far as a fault's scope can name it.
@@ -132,6 +133,17 @@ impl Dice {
         share >= 1.0 || self.key.stream(Purpose::FaultShare).unit() < share
     }
 
+    /// The stream that a delay is drawn from.
+    pub(super) fn delay(self) -> rng::Stream {
+        self.key.stream(Purpose::FaultJitter)
+    }
+
+    /// The stream of the n-th draw for one direction of a connection.
+    pub(super) fn bytes(self, stream: Stream, n: u64) -> rng::Stream {
+        let operation = n << 1 | u64::from(stream == Stream::Downstream);
+        Key { operation, ..self.key }.stream(Purpose::Bytes)
+    }
+
     /// `middle` + U(−spread, +spread), never below zero.
     pub fn around(self, middle: Span, spread: Span) -> Span {
         let widest = spread.scale(2.0 * self.key.stream(Purpose::FaultJitter).unit());
@@ -166,6 +178,8 @@ pub enum Effect {
         /// Whether it goes on when the fault ends.
         release: bool,
     },
+    /// Its connection is closed (FIN).
+    Close,
     /// Its connection is reset.
     Reset,
 }
@@ -247,6 +261,11 @@ pub enum Fate {
         /// Whether it goes on after that step's end.
         release: bool,
     },
+    /// Its connection is closed (FIN) after a delay.
+    Close {
+        /// Zero where nothing delays it.
+        delay: Span,
+    },
     /// Its connection is reset after a delay.
     Reset {
         /// Zero where nothing delays it.
@@ -286,6 +305,8 @@ pub struct Pending {
 /// What a fault does to a live connection as it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strike {
+    /// The connection is closed (FIN).
+    Close,
     /// The connection is reset.
     Reset,
     /// The request in flight is swallowed, and its answer with it.

@@ -15,9 +15,10 @@
 //! does a part of its harm, as of the moment at which it meets a request.
 //!
 //! A fault that begins also strikes what is already there, once and in the same order: `refuse` and `reset` (at a
-//! share of 100%) end every live connection, `hang` and `blackhole` swallow the requests in flight and whatever
-//! answer is on its way. All others leave requests alone that were let through before, and so do faults that count requests (`every`, `first`);
-//! a fault that looks at requests (`match`, destinations) leaves idle connections alone. A fault that rested begins anew.
+//! share of 100%) and `close` end every live connection, `hang` and `blackhole` swallow the requests in flight and whatever
+//! answer is on its way. Faults of bytes (see [`pipe`]) take up live connections as they are. All others leave requests alone that were let
+//! through before, and so do faults that count requests (`every`, `first`); a fault that looks at requests (`match`, destinations) leaves idle
+//! connections alone. A fault that rested begins anew.
 //!
 //! What `hang` or `blackhole` swallowed is never answered. With `release: true` it goes on when the fault ends or rests,
 //! through the faults that it has not met yet: those behind it in the plan, and those that began meanwhile. So does what waited for a
@@ -32,6 +33,8 @@
 pub mod active;
 pub mod answer;
 pub mod blackhole;
+pub mod close;
+pub mod external;
 pub mod fate;
 pub mod hang;
 pub mod hold;
@@ -39,6 +42,7 @@ pub mod latency;
 pub mod limit_concurrency;
 pub mod malformed;
 pub mod matching;
+pub mod pipe;
 pub mod rate_limit;
 pub mod refuse;
 pub mod reset;
@@ -58,6 +62,7 @@ use limit_concurrency::Entered;
 pub use active::Active;
 pub use answer::Answer;
 pub use blackhole::Blackhole;
+pub use close::Close;
 pub use fate::{Dice, Effect, Fate, Harm, Judgement, Origin, Pending, Request, Strike, When, destination_key};
 pub use hang::Hang;
 pub use hold::Hold;
@@ -65,6 +70,14 @@ pub use latency::Latency;
 pub use limit_concurrency::LimitConcurrency;
 pub use malformed::{Malformed, Nonsense};
 pub use matching::{Head, Match, Matchers};
+pub use pipe::bandwidth::Bandwidth;
+pub use pipe::half_open::HalfOpen;
+pub use pipe::latency::Distribution;
+pub use pipe::limit_data::LimitData;
+pub use pipe::loss::Loss;
+pub use pipe::slicer::Slicer;
+pub use pipe::slow_close::SlowClose;
+pub use pipe::stall::Stall;
 pub use rate_limit::RateLimit;
 pub use refuse::Refuse;
 pub use reset::Reset;
@@ -102,6 +115,22 @@ choice! {
         slow_body => SlowBody(SlowBody),
         /// Answers are no HTTP.
         malformed => Malformed(Malformed),
+        /// Connections are accepted and closed (FIN) at once, and live ones when it begins.
+        close => Close(Close),
+        /// So many bytes a second pass, on each connection or over all of them.
+        bandwidth => Bandwidth(Bandwidth),
+        /// Data is cut into pieces, with a pause behind each.
+        slicer => Slicer(Slicer),
+        /// A connection is closed once so many bytes have passed on it.
+        limit_data => LimitData(LimitData),
+        /// The end of a stream is passed on later.
+        slow_close => SlowClose(SlowClose),
+        /// Segments are lost, and come again late, with all that follows.
+        loss => Loss(Loss),
+        /// One direction of a connection vanishes, and nobody is told.
+        half_open => HalfOpen(HalfOpen),
+        /// Data stops, and the connection is closed after a while.
+        stall => Stall(Stall),
     }
 }
 
@@ -124,6 +153,14 @@ impl Fault {
             Self::Truncate(fault) => fault.effect(dice),
             Self::SlowBody(fault) => fault.effect(dice),
             Self::Malformed(fault) => fault.effect(dice),
+            Self::Close(fault) => fault.effect(),
+            Self::Bandwidth(_)
+            | Self::Slicer(_)
+            | Self::LimitData(_)
+            | Self::SlowClose(_)
+            | Self::Loss(_)
+            | Self::HalfOpen(_)
+            | Self::Stall(_) => Effect::Pass,
         }
     }
 
@@ -134,20 +171,44 @@ impl Fault {
             Self::Hang(fault) => fault.onset(in_flight?),
             Self::Blackhole(fault) => fault.onset(in_flight?),
             Self::Reset(fault) => fault.onset(),
+            Self::Close(fault) => Some(fault.onset()),
             Self::Latency(_) | Self::Status(_) | Self::RateLimit(_) | Self::LimitConcurrency(_) => None,
             Self::Truncate(_) | Self::SlowBody(_) | Self::Malformed(_) => None,
+            Self::Bandwidth(_)
+            | Self::Slicer(_)
+            | Self::LimitData(_)
+            | Self::SlowClose(_)
+            | Self::Loss(_)
+            | Self::HalfOpen(_)
+            | Self::Stall(_) => None,
         }
     }
 
     /// Whether it strikes answers, and not requests.
     pub fn is_of_answers(&self) -> bool {
         match self {
-            Self::Refuse(_) | Self::Hang(_) | Self::Latency(_) | Self::RateLimit(_) | Self::LimitConcurrency(_) => false,
             Self::Blackhole(fault) => fault.when == When::After,
             Self::Reset(fault) => fault.when == When::After,
             Self::Status(fault) => fault.when == When::After,
             Self::Malformed(fault) => fault.when == When::After,
             Self::Truncate(_) | Self::SlowBody(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it acts on the bytes of a connection, and so needs one: there are none in a simulation.
+    pub fn of_bytes(&self) -> bool {
+        match self {
+            Self::Bandwidth(_)
+            | Self::Slicer(_)
+            | Self::LimitData(_)
+            | Self::SlowClose(_)
+            | Self::Loss(_)
+            | Self::HalfOpen(_)
+            | Self::Stall(_) => true,
+            Self::Refuse(_) | Self::Hang(_) | Self::Blackhole(_) | Self::Reset(_) | Self::Latency(_) | Self::Close(_) => false,
+            Self::Status(_) | Self::RateLimit(_) | Self::LimitConcurrency(_) => false,
+            Self::Truncate(_) | Self::SlowBody(_) | Self::Malformed(_) => false,
         }
     }
 }

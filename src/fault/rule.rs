@@ -17,7 +17,7 @@ pub struct Rule {
     pub step: Step,
     /// A fault of bytes by Toxiproxy's terms, in the place of the step's own.
     pub toxic: Option<Toxic>,
-    /// Only rate limits have one.
+    /// Only rate limits have one, and a bandwidth that all connections share: of bytes.
     bucket: Option<Pacer>,
     /// Only limits of what passes at once have them.
     places: Option<Places>,
@@ -34,6 +34,7 @@ impl Rule {
     pub fn new(number: usize, step: Step) -> Self {
         let bucket = match &step.fault {
             Some(Fault::RateLimit(limit)) => Some(limit.bucket()),
+            Some(Fault::Bandwidth(bandwidth)) => bandwidth.bucket(),
             _ => None,
         };
         let places = match &step.fault {
@@ -68,6 +69,22 @@ impl Rule {
     /// How many requests and connections it has touched.
     pub fn touched(&self) -> u64 {
         self.touched.load(Ordering::Relaxed)
+    }
+
+    /// Whether it may act on the bytes of a connection.
+    pub(super) fn of_bytes(&self) -> bool {
+        self.toxic.is_some()
+            || self.step.fault.as_ref().is_some_and(|fault| fault.of_bytes() || matches!(fault, Fault::Latency(_)))
+    }
+
+    /// Whether it is meant for a connection.
+    pub(super) fn meets(&self, connection: &Request) -> bool {
+        self.step.strikes(connection.origin) && !self.counts() && self.is_meant_for(Some(connection))
+    }
+
+    /// The bytes that it lets through over all connections.
+    pub(super) fn bucket(&self) -> Option<&Pacer> {
+        self.bucket.as_ref()
     }
 
     /// Requests that it left alone for want of room to count them.

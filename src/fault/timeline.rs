@@ -240,6 +240,7 @@ pub(crate) mod tests {
         let (none, all) = (Share::default(), Share::ALL);
         match word {
             "refuse" => Fault::Refuse(Refuse {}),
+            "close" => Fault::Close(Close {}),
             "hang" => Fault::Hang(Hang { release: false }),
             "hang-release" => Fault::Hang(Hang { release: true }),
             "blackhole" => Fault::Blackhole(Blackhole { share: all, release: false, when: When::Before }),
@@ -251,7 +252,12 @@ pub(crate) mod tests {
             "reset-after" => Fault::Reset(Reset { share: all, when: When::After }),
             "lose" => Fault::Blackhole(Blackhole { share: all, release: false, when: When::After }),
             "reset-half" => Fault::Reset(Reset { share: Share::new(0.5).unwrap(), when: When::Before }),
-            "latency" => Fault::Latency(Latency { add: Span::from_millis(number), jitter: Span::ZERO, share: all }),
+            "latency" => Fault::Latency(Latency {
+                add: Span::from_millis(number),
+                jitter: Span::ZERO,
+                distribution: Distribution::Uniform,
+                share: all,
+            }),
             "status" => Fault::Status(Status::bare(number as u16)),
             "status-none" => Fault::Status(Status { share: none, ..Status::bare(503) }),
             "status-after" => Fault::Status(Status { when: When::After, ..Status::bare(number as u16) }),

@@ -76,9 +76,9 @@ impl Recovery {
 }
 
 /// The fault whose end starts the clock: the one that `after` names, or the one that ends last. Only those that took
-/// place count.
+/// place count, if not as the plan has them.
 pub fn fault_of<'a>(record: &'a RunRecord, after: Option<&str>) -> Option<&'a FaultRecord> {
-    let mut took_place = record.faults.iter().filter(|f| f.from < record.ended);
+    let mut took_place = record.faults.iter().filter(|f| f.from < record.ended && f.took_place());
     match after {
         Some(name) => took_place.find(|f| f.name == name),
         None => took_place.max_by_key(|f| f.to),

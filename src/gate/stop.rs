@@ -140,6 +140,7 @@ mod tests {
             from: begin,
             to: record.ended,
             touched: 1,
+            failed: None,
         });
         let judged = super::super::baseline::measure(&record, None, 200).baseline.unwrap();
         assert_eq!(judged.windows, 0..10);

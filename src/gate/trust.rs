@@ -26,7 +26,12 @@ pub fn distrust(record: &RunRecord, judgement: &Judgement, measured: &Measured, 
     let most = LEAST_LAG.max(smallest_limit(record, judgement, measured) / 10.0);
     let missing = missing_windows(record);
     let missing = (missing > 0).then(|| format!("{missing} windows of the series are missing or incomplete"));
-    late(record, measured, fault, most).into_iter().chain(missing).chain(failed_actions(record)).collect()
+    late(record, measured, fault, most)
+        .into_iter()
+        .chain(missing)
+        .chain(failed_faults(record))
+        .chain(failed_actions(record))
+        .collect()
 }
 
 /// Where the generator lagged: in the whole run, or else in a stretch that counts.
@@ -81,6 +86,12 @@ fn threshold(record: &RunRecord, condition: &Condition, fleet: Option<usize>, me
 
 fn is_latency(figure: Figure) -> bool {
     matches!(figure, Figure::P50 | Figure::P90 | Figure::P99 | Figure::P999 | Figure::AttemptP99)
+}
+
+/// Faults that did not happen as the plan has them.
+fn failed_faults(record: &RunRecord) -> impl Iterator<Item = String> {
+    let failed = record.faults.iter().filter_map(|fault| Some((&fault.name, fault.failed.as_ref()?)));
+    failed.map(|(name, why)| format!("the fault `{name}` did not happen as the plan has it: {why}"))
 }
 
 /// What the plan wanted done, and was not: the run is not the one that it describes.

@@ -174,6 +174,10 @@ fn aborted(record: &RunRecord) -> Vec<String> {
 
 /// What may still be in force.
 fn unconfirmed(record: &RunRecord) -> String {
+    if !record.left.is_empty() {
+        let left = record.left.iter().map(|left| format!("{}; by hand: {}", left.what, left.by_hand.join("; ")));
+        return left.collect::<Vec<_>>().join("; ");
+    }
     let undone = |action: &&ActionRecord| action.undone == Some(false);
     let names: Vec<String> =
         record.actions.iter().filter(undone).map(|action| format!("`{}` ({})", action.name, action.kind)).collect();
@@ -192,7 +196,7 @@ fn doubts(record: &RunRecord, judgement: &Judgement, measured: &Measured, distru
         || judgement.gates.iter().any(|gate| relative(gate) || gate.during == During::Baseline);
     doubts.extend(measured.trouble.clone().filter(|_| needs_baseline));
     let took_place = record.faults.iter().filter(|f| f.from < record.ended);
-    doubts.extend(took_place.filter(|f| f.touched == 0).map(|f| untouched(&f.name)));
+    doubts.extend(took_place.filter(|f| f.touched == 0 && f.failed.is_none()).map(|f| untouched(&f.name)));
     if record.stopped.is_none() && record.ended + record.window < Timestamp::ZERO + record.length {
         doubts.push(format!("the run ended early, at {} of {}", shown(record.ended), record.length));
     }
@@ -225,7 +229,7 @@ mod tests {
     use super::super::scenario::{Scenario, condition};
     use super::*;
     use crate::config::Place;
-    use crate::metrics::{ActionOutcome, Figure, LimitReached, ServiceCounts, Sketch};
+    use crate::metrics::{ActionOutcome, Figure, Left, LimitReached, ServiceCounts, Sketch};
     use Outcome::{Aborted, Fail, Inconclusive, Pass};
 
     fn gate(name: Figure, text: &str, during: During) -> GateConfig {
@@ -343,6 +347,20 @@ mod tests {
                 "20ms is the most",
             ),
             ("late, and that is a gate", lagging(well()), asking(&[(Figure::LagP99, "<= 5ms")]), Fail, "lag_p99"),
+            (
+                "a fault that failed",
+                but(well(), |r| r.faults[0].failed = Some("500".into())),
+                asking(&[HOLDS]),
+                Inconclusive,
+                "did not happen as the plan has it: 500",
+            ),
+            (
+                "a fault that never was",
+                but(well(), never),
+                asking(&[HOLDS]),
+                Inconclusive,
+                "did not happen as the plan has it: 500",
+            ),
             ("windows missing", but(well(), |r| drop(r.windows.drain(70..))), asking(&[]), Inconclusive, "10 windows"),
             ("a window missing", but(well(), |r| drop(r.windows.remove(50))), asking(&[]), Inconclusive, "missing"),
             ("shards that owe windows", but(well(), owe), asking(&[HOLDS]), Inconclusive, "2 windows"),
@@ -357,6 +375,11 @@ mod tests {
         ] {
             check(name, &record, &judgement, outcome, reason);
         }
+    }
+
+    fn never(record: &mut RunRecord) {
+        let fault = &mut record.faults[0];
+        (fault.to, fault.touched, fault.failed) = (fault.from, 0, Some("500".into()));
     }
 
     fn owe(record: &mut RunRecord) {
@@ -378,8 +401,11 @@ mod tests {
             detail: String::new(),
             undone: Some(undone),
         };
+        let two = || Left { what: "it may still be there: gone".into(), by_hand: vec!["curl a".into(), "curl b".into()] };
+        let outside = but(dirty(well()), |r| r.left = vec![two()]);
         let left = but(dirty(well()), |r| r.actions = vec![undo("hold", true), undo("cut", false)]);
         for (name, record, reason) in [
+            ("something is left outside", outside, "may still be there: gone; by hand: curl a; curl b"),
             ("an undo failed", left, "the undo of `cut` (exec) failed"),
             ("a stop condition", stopped(well(), condition()), "stop condition: attempts"),
             ("a signal", stopped(stuck(), StopReason::Signal(2)), "interrupted at 1m20s of 1m20s"),

@@ -17,7 +17,7 @@ pub mod waves;
 pub use destinations::{DestinationCounts, median};
 pub use figure::{Figure, Unit};
 pub use record::{
-    ActionOutcome, ActionRecord, Calls, Connects, Counts, FaultRecord, LimitReached, RunEvent, RunRecord, ServiceCounts,
+    ActionOutcome, ActionRecord, Calls, Connects, Counts, FaultRecord, Left, LimitReached, RunEvent, RunRecord, ServiceCounts,
     StopReason, Summary, Window,
 };
 pub use recorder::{Acted, Recorder, Slice, Totals};

@@ -40,6 +40,8 @@ pub struct RunRecord {
     pub stopped: Option<StopReason>,
     /// Whether every fault was seen to be removed.
     pub cleanup_confirmed: bool,
+    /// What may still be in force outside.
+    pub left: Vec<Left>,
     /// Bounds that were reached, and how often. The bound `windows` counts those that not every shard completed.
     pub limits_reached: Vec<LimitReached>,
     /// What the built-in target counted; none for somebody else's.
@@ -153,6 +155,15 @@ pub struct Summary {
     pub first_attempts: u64,
 }
 
+/// Something outside that could not be put back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// What may still be there, in a sentence.
+    pub what: String,
+    /// The commands that remove it by hand.
+    pub by_hand: Vec<String>,
+}
+
 /// What a fault did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultRecord {
@@ -166,6 +177,15 @@ pub struct FaultRecord {
     pub to: Timestamp,
     /// How many requests and connects it touched.
     pub touched: u64,
+    /// Why it did not happen as the plan has it; none where it did.
+    pub failed: Option<String>,
+}
+
+impl FaultRecord {
+    /// Whether it acted at all: one that failed may have acted for a while.
+    pub fn took_place(&self) -> bool {
+        self.failed.is_none() || self.from < self.to
+    }
 }
 
 /// What an action of the timeline came to.

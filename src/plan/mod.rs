@@ -7,6 +7,7 @@ mod check;
 pub mod compare;
 pub mod emit;
 pub mod error;
+pub mod external;
 pub mod fleet;
 mod judgement;
 mod load;
@@ -24,6 +25,7 @@ pub use action::{Action, Call, Deed, Exec, Webhook};
 pub use change::{Changeable, service_change};
 pub use compare::{Candidate, Compare};
 pub use error::{Diagnostics, PlanError};
+pub use external::External;
 pub use load::{Loaded, Source, decode, load};
 pub use overrides::value_of;
 pub use raw::RawPlan;
@@ -59,6 +61,8 @@ pub struct Plan {
     pub steady_state: Option<SteadyState>,
     /// The faults, in the order of the plan.
     pub timeline: Vec<Step>,
+    /// The Toxiproxies that carry out faults in the place of our proxies.
+    pub external: Vec<External>,
     /// What else happens, in the order of its moments; at one moment in the order of the plan.
     pub actions: Vec<Action>,
     /// What counts as recovered.
@@ -152,6 +156,11 @@ impl Plan {
             }
         }
         bounded
+    }
+
+    /// The steps of the timeline that a Toxiproxy carries out.
+    pub fn remote_steps(&self) -> Vec<usize> {
+        self.external.iter().flat_map(|external| external.remotes(&self.timeline)).map(|remote| remote.step).collect()
     }
 
     /// By fleet, whether it hands its operations to another's queue.

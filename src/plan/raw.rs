@@ -2,6 +2,7 @@
 
 use super::action::RawAction;
 use super::compare::RawCompare;
+use super::external::ExternalProxy;
 use super::fleet::RawFleet;
 use super::presets::PolicySpec;
 use super::target::TargetConfig;
@@ -77,6 +78,8 @@ record! {
         steady_state: Option<Lenient<At<SteadyState>>>,
         /// The faults, and what else happens.
         timeline: Lenient<Vec<Lenient<At<RawStep>>>> = Lenient(Some(Vec::new())),
+        /// A Toxiproxy that carries out the faults of the timeline in a live run; our own proxy where nothing is said.
+        proxy: Option<Lenient<At<ExternalProxy>>>,
         /// What counts as recovered.
         recovery: Option<Lenient<At<RecoveryConfig>>>,
         /// Checks on the run, and on the seeds of many.
@@ -171,6 +174,14 @@ mod tests {
             "  - { at: {}, for: {}, name: again, repeat: { every: {}, times: 2 }, fault: { limit_concurrency: { limit: 3, queue: 2, wait: {}, retry_after: {} } } }\n",
             "125s|6250ms 10s|500ms 20s|1s 2s|100ms 40s|2s",
         ),
+        (
+            "  - { at: {}, for: {}, name: late, fault: { latency: { add: {}, jitter: {}, distribution: normal } } }\n",
+            "160s|8s 4s|200ms 2s|100ms 1s|50ms",
+        ),
+        ("  - { at: {}, for: {}, name: thin, fault: { bandwidth: { rate: {} } } }\n", "165s|8250ms 4s|200ms 50KB/s|1MB/s"),
+        ("  - { at: {}, for: {}, name: cut, fault: { slicer: { size: 1KB, delay: {} } } }\n", "170s|8500ms 4s|200ms 200ms|10ms"),
+        ("  - { at: {}, for: {}, name: stuck, fault: { stall: { timeout: {} } } }\n", "175s|8750ms 4s|200ms 2s|100ms"),
+        ("  - { at: {}, for: {}, name: slow, fault: { slow_close: { delay: {} } } }\n", "176s|8800ms 3s|150ms 2s|100ms"),
         ("  - { at: {}, action: { restart: { fleet: a, policy: q, stagger: {} } } }\n", "3m|9s 30s|1500ms"),
         (
             "  - { at: {}, for: {}, name: weak, service: { capacity: 20%, over: {}, drain: {} } }\n",

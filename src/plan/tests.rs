@@ -1,6 +1,8 @@
 //! Plans that are wrong, and what is said of each; plans that are hostile, and what that costs.
 
+mod bytes;
 mod devices;
+mod external;
 mod queue;
 mod requests;
 mod service;
@@ -438,8 +440,14 @@ const ERRORS: &[(&str, &str, &str)] = &[
 #[test]
 fn every_error_is_found_at_its_place() {
     let mut missed = Vec::new();
-    for (old, new, wants) in
-        ERRORS.iter().chain(devices::ERRORS).chain(workers::ERRORS).chain(services::errors()).chain(requests::ERRORS)
+    for (old, new, wants) in ERRORS
+        .iter()
+        .chain(devices::ERRORS)
+        .chain(workers::ERRORS)
+        .chain(services::errors())
+        .chain(external::ERRORS)
+        .chain(bytes::ERRORS)
+        .chain(requests::ERRORS)
     {
         // Cases without a message only fix that there is an error in that line.
         if !new.contains('¶') {
@@ -517,7 +525,8 @@ const WARNINGS: &[(&str, &str, &str)] = &[
 
 #[test]
 fn every_warning_is_found_at_its_place() {
-    for (old, new, wants) in WARNINGS.iter().chain(services::WARNINGS).chain(requests::WARNINGS) {
+    let warnings = WARNINGS.iter().chain(services::WARNINGS).chain(requests::WARNINGS);
+    for (old, new, wants) in warnings.chain(external::WARNINGS).chain(bytes::WARNINGS) {
         let marked = with(old, new);
         let (text, line, column) = if marked.contains('¶') { unmark(&marked) } else { (marked, 0, 0) };
         let loaded = load_with(&text, &[]).unwrap_or_else(|shown| panic!("{new}\n{shown}"));

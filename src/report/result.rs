@@ -312,6 +312,9 @@ pub struct FaultResult {
     pub to_ms: u64,
     /// How many requests and connects it touched.
     pub touched: u64,
+    /// Why it did not happen as the plan has it; left out where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
 /// What came of a gate.

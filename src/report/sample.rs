@@ -155,11 +155,13 @@ fn record_of(seconds: u64, at_second: fn(u64) -> Second) -> RunRecord {
             from: at(15),
             to: at(25.min(seconds)),
             touched: 9_412,
+            failed: None,
         }],
         ended: at(seconds),
         length: Span::from_secs(60),
         stopped: None,
         cleanup_confirmed: true,
+        left: Vec::new(),
         limits_reached: Vec::new(),
         service: Some(ServiceCounts {
             of: crate::service::Counts {

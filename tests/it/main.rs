@@ -5,6 +5,7 @@ mod bad_input;
 mod bisect;
 mod calibrate;
 mod devices;
+mod external;
 mod golden;
 mod guards;
 mod incident_b;

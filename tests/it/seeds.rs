@@ -173,11 +173,16 @@ fn bad_flags_and_plans_are_usage_errors() {
     let folder = folder("seeds-usage", "");
     let service = PLAN.lines().find(|line| line.starts_with("target:")).expect("a target");
     folder.write("url.yaml", PLAN.replace(service, "target: { url: 'http://127.0.0.1:1/' }"));
+    folder.write("bytes.yaml", PLAN.replace("blackhole: {}", "bandwidth: { rate: 1KB/s }") + COMPARE);
     for (args, words) in [
         (&["simulate", "storm.yaml", "--seeds", "0"][..], "--seeds"),
         (&["simulate", "storm.yaml", "--seeds", "2", "--seed", "1"], "cannot be used with"),
         (&["simulate", "storm.yaml", "--threads", "0"], "--threads"),
         (&["simulate", "url.yaml"], "model:"),
+        (&["simulate", "bytes.yaml"], "a fault of bytes"),
+        (&["simulate", "bytes.yaml", "--seed", "1"], "a fault of bytes"),
+        (&["compare", "bytes.yaml"], "a fault of bytes"),
+        (&["bisect", "bytes.yaml", "--vary", "fleets.app.clients=100..900"], "a fault of bytes"),
         (&["compare", "storm.yaml"], "add `compare:"),
         (&["compare", "storm.yaml", "--repeats", "2"], "--live"),
         (&["compare", "storm.yaml", "--live", "--threads", "2"], "cannot be used with"),

@@ -2,6 +2,7 @@
 
 pub mod actions;
 pub mod clock;
+pub mod external;
 pub mod file;
 pub mod group;
 pub mod guard;

@@ -42,6 +42,8 @@ static OVER: AtomicBool = AtomicBool::new(false);
 static HEARD: AtomicI32 = AtomicI32::new(0);
 /// What is to be undone, in the order in which it was begun: then the second signal waits for it, and the third does not.
 static OWED: Mutex<Vec<Owing>> = Mutex::new(Vec::new());
+/// The same of what runs elsewhere, each with its number.
+static OWED_REMOTE: Mutex<Vec<(usize, Owing)>> = Mutex::new(Vec::new());
 static INSTALLED: Mutex<Option<Signals>> = Mutex::new(None);
 
 impl Signals {
@@ -89,6 +91,13 @@ impl Signals {
     /// What outside is still to be undone, in the order in which it was begun.
     pub fn owe(all: Vec<Owing>) {
         *OWED.lock().unwrap_or_else(PoisonError::into_inner) = all;
+    }
+
+    /// What is still to be undone elsewhere, by a number of its own; none where nothing is.
+    pub fn owe_remote(number: usize, owing: Option<Owing>) {
+        let mut all = OWED_REMOTE.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|(known, _)| *known != number);
+        all.extend(owing.map(|owing| (number, owing)));
     }
 
     /// Whether a signal has said to leave undone what is.
@@ -152,7 +161,9 @@ fn leave_with(code: i32) -> ! {
 }
 
 fn owed() -> Vec<Owing> {
-    OWED.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    let mut all = OWED.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    all.extend(OWED_REMOTE.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(_, owing)| owing.clone()));
+    all
 }
 
 /// What the second signal waits for, in words.

@@ -2,6 +2,7 @@
 
 use crate::fault::Timeline;
 use crate::metrics::{FaultRecord, RunEvent};
+use crate::plan::Plan;
 use crate::time::Timestamp;
 
 /// The faults of a run, by step.
@@ -9,16 +10,27 @@ pub struct Faults {
     marks: Vec<Mark>,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Mark {
     from: Option<Timestamp>,
     to: Option<Timestamp>,
+    /// Whether somebody else carries it out, and says when it began and ended.
+    remote: bool,
+    failed: Option<String>,
 }
 
 impl Faults {
     /// None has begun.
     pub fn new(timeline: &Timeline) -> Self {
         Self { marks: vec![Mark::default(); timeline.steps().len()] }
+    }
+
+    /// The same, where somebody else carries out some steps: those begin and end when they are said to.
+    pub fn with_remote(mut self, steps: impl IntoIterator<Item = usize>) -> Self {
+        for step in steps {
+            self.marks[step].remote = true;
+        }
+        self
     }
 
     /// Books what the plan changes at `moment`, which really happened at `now`. Ends come first.
@@ -31,25 +43,43 @@ impl Faults {
     ) -> Vec<RunEvent> {
         let mut events = Vec::new();
         for (index, step) in timeline.steps().enumerate() {
-            if step.to == moment && step.from < step.to {
+            if step.to == moment && step.from < step.to && !self.marks[index].remote {
                 events.extend(self.end(timeline, index, now, &touched));
             }
         }
-        for (mark, step) in self.marks.iter_mut().zip(timeline.steps()) {
-            if step.from == moment && step.from < step.to {
-                mark.from = Some(now);
-                events.push(RunEvent::FaultStarted { fault: step.name.clone() });
+        for (index, step) in timeline.steps().enumerate() {
+            if step.from == moment && step.from < step.to && !self.marks[index].remote {
+                events.extend(self.begin(timeline, index, now));
             }
         }
         events
     }
 
-    /// Books the end of everything that still acts.
-    pub fn end_all(&mut self, timeline: &Timeline, now: Timestamp, touched: impl Fn(usize) -> u64) -> Vec<RunEvent> {
-        (0..self.marks.len()).filter_map(|index| self.end(timeline, index, now, &touched)).collect()
+    /// Books that a step began.
+    pub fn begin(&mut self, timeline: &Timeline, index: usize, now: Timestamp) -> Option<RunEvent> {
+        self.marks[index].from = Some(now);
+        Some(RunEvent::FaultStarted { fault: timeline.step(index).name.clone() })
     }
 
-    fn end(&mut self, timeline: &Timeline, index: usize, now: Timestamp, touched: &impl Fn(usize) -> u64) -> Option<RunEvent> {
+    /// Books that a step did not happen as the plan has it; the first reason counts.
+    pub fn fail(&mut self, index: usize, why: String) {
+        self.marks[index].failed.get_or_insert(why);
+    }
+
+    /// Books the end of everything that still acts, and that nobody else ends.
+    pub fn end_all(&mut self, timeline: &Timeline, now: Timestamp, touched: impl Fn(usize) -> u64) -> Vec<RunEvent> {
+        let ours: Vec<usize> = (0..self.marks.len()).filter(|index| !self.marks[*index].remote).collect();
+        ours.into_iter().filter_map(|index| self.end(timeline, index, now, &touched)).collect()
+    }
+
+    /// Books that a step ended; nothing where it does not act.
+    pub fn end(
+        &mut self,
+        timeline: &Timeline,
+        index: usize,
+        now: Timestamp,
+        touched: &impl Fn(usize) -> u64,
+    ) -> Option<RunEvent> {
         let mark = &mut self.marks[index];
         if mark.from.is_none() || mark.to.is_some() {
             return None;
@@ -58,13 +88,65 @@ impl Faults {
         Some(RunEvent::FaultEnded { fault: timeline.step(index).name.clone(), touched: touched(index) })
     }
 
-    /// For the record: those that began.
-    pub fn records(&self, timeline: &Timeline, touched: impl Fn(usize) -> u64) -> Vec<FaultRecord> {
-        let begun = self.marks.iter().zip(timeline.steps()).enumerate().filter_map(|(index, (mark, step))| {
-            let from = mark.from?;
+    /// For the record: what nobody has seen to end lasted until now at least.
+    pub fn cut(&mut self, now: Timestamp) {
+        self.marks.iter_mut().filter(|mark| mark.from.is_some()).for_each(|mark| mark.to = mark.to.or(Some(now)));
+    }
+
+    /// For the record: those that began, or should have and did not. Of the latter nothing that came is evidence.
+    pub fn records(&self, plan: &Plan, touched: impl Fn(usize) -> u64) -> Vec<FaultRecord> {
+        let begun = self.marks.iter().zip(&plan.timeline).enumerate().filter_map(|(index, (mark, step))| {
+            let from = mark.from.or_else(|| mark.failed.as_ref().map(|_| step.from))?;
             let to = mark.to.unwrap_or(from);
-            Some(FaultRecord { name: step.name.clone(), kind: step.kind(), from, to, touched: touched(index) })
+            let touched = if mark.from.is_some() { touched(index) } else { 0 };
+            Some(FaultRecord { name: step.name.clone(), kind: step.kind(), from, to, touched, failed: mark.failed.clone() })
         });
         begun.collect()
+    }
+}
+
+/// What a simulated run says of faults that a Toxiproxy carries out in a live one; none where there are none.
+pub fn without_toxiproxy(plan: &Plan) -> Option<String> {
+    let names = plan.external.iter().map(|external| format!("`{}` at {}", external.name, external.toxiproxy));
+    let names = names.collect::<Vec<_>>().join(", ");
+    let text = format!("a simulated run has no Toxiproxy: what {names} would do is done between the clients and the target");
+    (!names.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::Phase;
+    use crate::time::Span;
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::ZERO + Span::from_secs(seconds)
+    }
+
+    #[test]
+    fn what_somebody_else_carries_out_is_booked_when_they_say_so() {
+        let text = "version: 1\ntarget: { url: 'http://127.0.0.1:1/' }\nlength: 9s\n\
+             fleets: { a: { clients: 1, policy: { attempts: 1, timeout: 1s }, load: { constant: { rate: 1/s } } } }\n\
+             timeline:\n  - { at: 1s, for: 2s, name: here, fault: { hang: {} } }\n  - { at: 1s, for: 2s, name: there, fault: { hang: {} } }\n\
+             \x20 - { at: 1s, for: 2s, name: never, fault: { hang: {} } }\n";
+        let source = crate::plan::Source { file: "x", text, overrides: &[], env: &|_| None };
+        let plan = crate::plan::load(&source).unwrap_or_else(|e| panic!("{e}")).plan;
+        let timeline = Timeline::new(plan.timeline.clone(), 1);
+        let touched = |_| 7;
+        let mut faults = Faults::new(&timeline).with_remote([1, 2]);
+        assert_eq!(faults.turn(&timeline, at(1), at(1), touched).len(), 1);
+        assert!(faults.begin(&timeline, 1, at(2)).is_some());
+        faults.fail(2, "no".into());
+        faults.fail(2, "later".into());
+        assert_eq!(faults.turn(&timeline, at(3), at(3), touched).len(), 1);
+        assert!(faults.end(&timeline, 2, at(3), &touched).is_none(), "what never began does not end");
+        assert!(faults.end_all(&timeline, at(4), touched).is_empty());
+        assert!(faults.end(&timeline, 1, at(5), &touched).is_some());
+        faults.cut(at(6));
+        let records = faults.records(&plan, touched);
+        let told: Vec<_> = records.iter().map(|fault| (fault.from, fault.to, fault.touched, fault.failed.as_deref())).collect();
+        assert_eq!(told, [(at(1), at(3), 7, None), (at(2), at(5), 7, None), (at(1), at(1), 0, Some("no"))]);
+        assert_eq!(records.iter().map(FaultRecord::took_place).collect::<Vec<_>>(), [true, true, false]);
+        assert_eq!(timeline.phases(Span::from_secs(9)).iter().map(|phase: &Phase| phase.faults.len()).max(), Some(3));
     }
 }

@@ -8,7 +8,7 @@ use super::world::{Completion, Happened, Step, World};
 use crate::engine::Observer;
 use crate::engine::shared::{
     Acts, Enqueue, Faults, Part, Producers, UNCOUNTED, WINDOW, left_out, limits_reached, look_for_waves, machines, recorder,
-    shared_state,
+    shared_state, without_toxiproxy,
 };
 use crate::fault::Phase;
 use crate::fleet::{Command, Gauges, Machine, Output, Token};
@@ -116,7 +116,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     /// Runs to the end of the plan, to a stop condition, or until there is a signal.
     pub fn run(mut self, signal: &AtomicI32) -> (RunRecord, Effort, T) {
         self.tell(Timestamp::ZERO, &RunEvent::Started);
-        if let Some(text) = left_out(self.plan) {
+        for text in left_out(self.plan).into_iter().chain(without_toxiproxy(self.plan)) {
             self.tell(Timestamp::ZERO, &RunEvent::Note { text });
         }
         self.enter_phase(Timestamp::ZERO);
@@ -348,7 +348,7 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         let rest = RunRecord {
             fleets: self.plan.fleets.iter().map(|fleet| fleet.name.clone()).collect(),
             destinations: self.plan.destinations(),
-            faults: self.faults.records(world.timeline(), |step| world.touched(step)),
+            faults: self.faults.records(self.plan, |step| world.touched(step)),
             actions: self.acts.records(),
             ended: end,
             length: self.plan.length,

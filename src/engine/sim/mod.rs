@@ -44,6 +44,17 @@ pub enum SimError {
         /// The target.
         url: String,
     },
+    /// A fault harms bytes, and there are none.
+    #[error(
+        "the step `{step}` is `{fault}`, a fault of bytes, and a simulation has none: run the plan on real sockets with `stormwake run`, or put \
+         `latency`, `reset` or `blackhole` with a share in its place"
+    )]
+    OfBytes {
+        /// The step that has it.
+        step: String,
+        /// Which.
+        fault: &'static str,
+    },
 }
 
 /// What simulations run on.
@@ -67,7 +78,7 @@ impl Queues for Heaps {
 /// Simulates a plan with its seed. `signal` becomes the number of a signal when the run is to end early.
 ///
 /// # Errors
-/// A plan that says too little of its target.
+/// A plan that says too little of its target, or has a fault of bytes.
 pub fn run(plan: &Plan, observer: &mut dyn Observer, signal: &AtomicI32) -> Result<RunRecord, SimError> {
     run_on::<Buckets, ()>(plan, observer, signal, ()).map(|(record, ..)| record)
 }
@@ -75,7 +86,7 @@ pub fn run(plan: &Plan, observer: &mut dyn Observer, signal: &AtomicI32) -> Resu
 /// [`run`], on queues of the caller's choice, with somebody who listens to every event; says what it took too.
 ///
 /// # Errors
-/// A plan that says too little of its target.
+/// A plan that says too little of its target, or has a fault of bytes.
 pub fn run_on<Q: Queues, T: Trace>(
     plan: &Plan,
     observer: &mut dyn Observer,
@@ -88,8 +99,12 @@ pub fn run_on<Q: Queues, T: Trace>(
 /// What stands in for a plan's target: the built-in one, or the model beside its URL.
 ///
 /// # Errors
-/// A URL without a model, or one that says too little for the plan's faults.
+/// A URL without a model or with one that says too little, and a plan with faults that cannot be simulated.
 pub fn model(plan: &Plan) -> Result<SystemConfig, SimError> {
+    if let Some((step, fault)) = plan.timeline.iter().find_map(|step| Some((step, step.fault.as_ref().filter(|f| f.of_bytes())?)))
+    {
+        return Err(SimError::OfBytes { step: step.name.clone(), fault: fault.key() });
+    }
     let target = &plan.target;
     let url = || target.url.as_ref().map(|url| url.value.to_string()).unwrap_or_default();
     let system = target.system().ok_or_else(|| SimError::NoModel { url: url() })?;

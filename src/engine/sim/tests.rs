@@ -68,11 +68,13 @@ fn each_fault_shows_as_it_does_at_a_socket() {
     for (fault, outcomes) in [
         ("refuse: {}", vec![Connect]),
         ("reset: {}", vec![Reset]),
+        ("close: {}", vec![Reset]),
         ("hang: {}", vec![Timeout]),
         ("blackhole: {}", vec![Timeout]),
         ("blackhole: { share: 50% }", vec![Success, Timeout]),
         ("status: { code: 503 }", vec![Status(503)]),
         ("latency: { add: 100ms }", vec![Success]),
+        ("latency: { add: 50ms, jitter: 20ms, distribution: lognormal }", vec![Success]),
         ("rate_limit: { rate: 20/s, burst: 1 }", vec![Success, Status(429)]),
     ] {
         let faulty = plan(&format!("timeline: [ {{ at: 1s, for: 1s, name: f, fault: {{ {fault} }} }} ]\nlength: 3s\n"));
@@ -189,6 +191,20 @@ fleets: {{ a: {{ clients: 1, policy: {{ attempts: 1, timeout: 1s }}, load: {{ co
     assert!(error.contains("http://127.0.0.1:9/") && error.contains("`model:`") && error.contains("calibrate"), "{error}");
     let record = url(", model: { servers: 1, service_time: 5ms }").unwrap();
     assert_eq!(sum(&record, |c| c.succeeded), 10);
+}
+
+#[test]
+fn faults_of_bytes_are_not_simulated() {
+    for fault in
+        ["bandwidth: { rate: 1KB/s }", "slicer: { size: 1KB }", "limit_data: { bytes: 1KB }", "slow_close: { delay: 1s }"]
+            .into_iter()
+            .chain(["loss: { share: 1% }", "half_open: {}", "stall: {}"])
+    {
+        let harmed = plan(&format!("timeline: [ {{ at: 1s, for: 1s, name: thin, fault: {{ {fault} }} }} ]\nlength: 3s\n"));
+        let error = run(&harmed, &mut Unobserved, &AtomicI32::new(0)).unwrap_err().to_string();
+        let kind = fault.split(':').next().unwrap();
+        assert!(error.contains("`thin`") && error.contains(&format!("`{kind}`")) && error.contains("`stormwake run`"), "{error}");
+    }
 }
 
 /// What an observer heard.

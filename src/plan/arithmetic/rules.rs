@@ -266,8 +266,8 @@ fn drain(plan: &Plan, load: &Load) -> Option<Rule> {
         return None;
     }
     let step = plan.timeline.iter().max_by_key(|step| step.to.since(step.from))?;
-    let total =
-        matches!(step.fault, Some(Fault::Refuse(_) | Fault::Hang(_) | Fault::Blackhole(_))) && step.shape == TimeShape::FULL;
+    let total = matches!(step.fault, Some(Fault::Refuse(_) | Fault::Close(_) | Fault::Hang(_) | Fault::Blackhole(_)))
+        && step.shape == TimeShape::FULL;
     // How much of a queue goes to some of its destinations is not known here.
     if !total || step.destinations.is_some() || !step.which.is_all() {
         return None;

@@ -24,13 +24,13 @@ pub(super) fn named(raw: &RawPlan) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a webhook, or a URL of `stop_if`, is called.
+/// Whether a webhook, a URL of `stop_if`, or a Toxiproxy is called.
 pub(super) fn calls(raw: &RawPlan) -> bool {
     let steps = raw.timeline.0.iter().flatten().filter_map(|step| step.0.as_ref());
     let hooks = steps.filter(|step| matches!(step.value.action.as_ref().map(|action| &action.value), Some(RawAction::Http(_))));
     let mut stops = raw.stop_if.0.iter().flatten().filter_map(|stop| stop.0.as_ref());
     let asks = |stop: &StopConfig| matches!(stop.trigger, StopTrigger::Check { probe: Probe::Http(_), .. });
-    hooks.count() > 0 || stops.any(asks)
+    raw.proxy.is_some() || hooks.count() > 0 || stops.any(asks)
 }
 
 fn policy_of(action: &RawAction) -> Option<&At<PolicyRef>> {

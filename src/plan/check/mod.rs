@@ -5,6 +5,7 @@ mod calls;
 mod changes;
 mod compare;
 mod devices;
+mod external;
 mod fleets;
 mod guards;
 mod judge;
@@ -73,6 +74,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
         network::check(network, &fleets, &mut cx);
     }
     let timeline = timeline::check(&raw, &fleets, length, &mut cx);
+    let external = external::check(&raw, &timeline.steps, &mut cx);
     returns::resolve(&mut fleets, &raw, &timeline, &mut cx);
     let judged = judge::check(&raw, &timeline, &fleets, length, &mut cx);
     let compare = compare::check(&raw, &fleets, &mut cx);
@@ -84,6 +86,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
         fleets,
         steady_state: judged.steady_state,
         timeline: timeline.steps,
+        external,
         actions: timeline.actions,
         recovery: judged.recovery,
         gates: judged.gates,

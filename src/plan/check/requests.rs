@@ -16,8 +16,8 @@ const LIVE_ALONE: [&str; 2] = ["idempotency-key", "x-stormwake-enqueued-at"];
 
 /// Checks a step's `match`, `every`, `first`, `ramp` and `flap`.
 pub(super) fn check(raw: &RawPlan, step: &RawStep, fault: &Fault, index: &str, lasts: Span, cx: &mut Context) {
-    if matches!(fault, Fault::Refuse(_)) {
-        no_requests(step, index, cx);
+    if matches!(fault, Fault::Refuse(_) | Fault::Close(_)) || fault.of_bytes() {
+        no_requests(step, fault, index, cx);
     }
     if let (Some(of), Some(target)) = (&step.which.r#match, &raw.target.0) {
         matches_something(of, &target.value, index, cx);
@@ -54,10 +54,10 @@ fn given(step: &RawStep) -> impl Iterator<Item = &'static str> {
     all.into_iter().filter(|(_, there)| *there).map(|(key, _)| key)
 }
 
-fn no_requests(step: &RawStep, index: &str, cx: &mut Context) {
+fn no_requests(step: &RawStep, fault: &Fault, index: &str, cx: &mut Context) {
     for key in given(step).filter(|key| !["flap", "repeat"].contains(key)) {
         let place = cx.at(&["timeline", index, key]);
-        let message = format!("`refuse` strikes connects, before there is a request that `{key}` could be asked of");
+        let message = format!("`{}` strikes connections, and not the requests that `{key}` asks for", fault.key());
         cx.error(place, message, "use `reset`, `hang` or `status`, which strike requests");
     }
 }

@@ -48,7 +48,7 @@ fn check(step: &Step, fleet: &str, strikes_nobody: bool, spread: Span, end: Span
         cx.error(after, message, "give it a `for`, or make `length` longer");
     } else if !step.fault.as_ref().is_some_and(cuts_off) || !step.which.is_all() {
         let message = format!("a step like `{}` cuts nobody off: all of its scope return all the same", step.kind());
-        cx.warn(after, message, "use refuse, hang, blackhole or reset with a share of 100%");
+        cx.warn(after, message, "use refuse, close, hang, blackhole or reset with a share of 100%");
     } else if step.to + spread > end {
         let place = at(cx, "spread");
         cx.warn(place, "some clients return only after the end of the run", "make the spread shorter, or `length` longer");
@@ -58,10 +58,9 @@ fn check(step: &Step, fleet: &str, strikes_nobody: bool, spread: Span, end: Span
 /// Whether a fault leaves nothing through.
 fn cuts_off(fault: &Fault) -> bool {
     match fault {
-        Fault::Refuse(_) | Fault::Hang(_) => true,
+        Fault::Refuse(_) | Fault::Hang(_) | Fault::Close(_) => true,
         Fault::Blackhole(blackhole) => blackhole.share == Share::ALL,
         Fault::Reset(reset) => reset.share == Share::ALL,
-        Fault::Latency(_) | Fault::Status(_) | Fault::RateLimit(_) | Fault::LimitConcurrency(_) => false,
-        Fault::Truncate(_) | Fault::SlowBody(_) | Fault::Malformed(_) => false,
+        _ => false,
     }
 }

@@ -4,7 +4,7 @@ use super::actions::Actions;
 use super::target::whole_seconds;
 use super::{Context, MAX_LENGTH, changes, names, requests, scope, workers};
 use crate::config::{At, Place};
-use crate::fault::{Fault, Step, destination_key};
+use crate::fault::{Distribution, Fault, Step, destination_key};
 use crate::fleet::FleetAction;
 use crate::plan::action::{Action, Deed};
 use crate::plan::raw::RawStep;
@@ -161,7 +161,8 @@ fn bound_for(raw: &RawStep, fault: &Fault, known: &[&str], cx: &mut Context) -> 
         );
     }
     let on_connections = match fault {
-        Fault::Refuse(_) => true,
+        Fault::Refuse(_) | Fault::Close(_) => true,
+        _ if fault.of_bytes() => true,
         Fault::Reset(reset) => reset.is_of_connections(),
         _ => false,
     };
@@ -178,7 +179,14 @@ fn bound_for(raw: &RawStep, fault: &Fault, known: &[&str], cx: &mut Context) -> 
 fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {
     let at = |cx: &Context, key: &str| cx.at(&[path, &[fault.key(), key]].concat());
     match fault {
-        Fault::Refuse(_) | Fault::Hang(_) => {}
+        Fault::Refuse(_) | Fault::Hang(_) | Fault::Close(_) | Fault::Bandwidth(_) | Fault::Slicer(_) => {}
+        Fault::LimitData(_) | Fault::HalfOpen(_) | Fault::Stall(_) => {}
+        Fault::Loss(loss) => share(loss.share, at(cx, "share"), cx),
+        Fault::SlowClose(slow) => {
+            if slow.delay.is_zero() {
+                cx.warn(at(cx, "delay"), "a close that is late by nothing harms nobody", "such as `delay: 5s`");
+            }
+        }
         Fault::Blackhole(blackhole) => share(blackhole.share, at(cx, "share"), cx),
         Fault::Reset(reset) => share(reset.share, at(cx, "share"), cx),
         Fault::Latency(latency) => {
@@ -188,7 +196,8 @@ fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {
                 cx.error(place, format!("a delay of {}: {MAX_LENGTH} at most", latency.add), "such as `add: 800ms`");
             } else if latency.add.is_zero() && latency.jitter.is_zero() {
                 cx.warn(place, "a delay of nothing harms nobody", "such as `add: 800ms`");
-            } else if latency.jitter > latency.add {
+            } else if latency.jitter > latency.add && matches!(latency.distribution, Distribution::Uniform | Distribution::Normal)
+            {
                 let place = at(cx, "jitter");
                 let message =
                     format!("a jitter of {} on {}: what would be below zero counts as zero", latency.jitter, latency.add);

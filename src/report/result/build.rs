@@ -262,6 +262,7 @@ fn faults(record: &RunRecord) -> Vec<FaultResult> {
         from_ms: fault.from.as_millis(),
         to_ms: fault.to.as_millis(),
         touched: fault.touched,
+        failed: fault.failed.clone(),
     };
     record.faults.iter().map(fault).collect()
 }

@@ -7,8 +7,10 @@ use super::control::{Control, Trouble};
 use super::hub::Hub;
 use super::link::Link;
 use super::listen;
+use super::relay::Relay;
 use super::upstream::Upstream;
-use crate::fault::Origin;
+use crate::fault::pipe::Course;
+use crate::fault::{Origin, Request};
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::io;
@@ -29,7 +31,6 @@ pub(super) struct Door {
     pub(super) hub: Rc<Hub>,
     pub(super) upstream: Rc<Upstream>,
     pub(super) origin: Origin,
-    #[expect(dead_code, reason = "read where bytes are relayed")]
     pub(super) protocol: Protocol,
     /// Its number over all shards and origins.
     pub(super) number: usize,
@@ -85,10 +86,19 @@ impl Door {
         let _ = client.set_nodelay(true);
         let guest = Guest::new(self.connections.clone(), self.hub.clone());
         let (hub, upstream, origin) = (self.hub.clone(), self.upstream.clone(), self.origin);
-        tokio::task::spawn_local(async move {
-            Connection::serve(Client::Plain(Link::new(client)), hub, upstream, origin).await;
-            drop(guest);
-        });
+        let number = hub.control.numbers[usize::from(origin.fleet)].fetch_add(1, Ordering::Relaxed);
+        let course = Course { connection: Request::foreign(origin, number, 0), judges_requests: self.protocol == Protocol::Http };
+        let client = Client::Plain(Link::new(client, hub.clone(), course));
+        match self.protocol {
+            Protocol::Http => drop(tokio::task::spawn_local(async move {
+                Connection::serve(client, hub, upstream, origin, number).await;
+                drop(guest);
+            })),
+            Protocol::Tcp => drop(tokio::task::spawn_local(async move {
+                Relay::serve(client, hub, upstream, course.connection).await;
+                drop(guest);
+            })),
+        }
     }
 
     /// A client that left before it was let in is no trouble; anything else may come again at once, so it waits.

@@ -23,7 +23,6 @@ use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use tokio::io::AsyncWrite;
 
@@ -79,8 +78,7 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Serves a client until its connection ends. To be spawned as a task of its own.
-    pub(super) async fn serve(client: Client, hub: Rc<Hub>, upstream: Rc<Upstream>, origin: Origin) {
-        let number = hub.control.numbers[usize::from(origin.fleet)].fetch_add(1, Ordering::Relaxed);
+    pub(super) async fn serve(client: Client, hub: Rc<Hub>, upstream: Rc<Upstream>, origin: Origin, number: u32) {
         let place = hub.register().await;
         let (seen, generation) = (hub.active(), hub.generation());
         let connection = Self {
@@ -103,7 +101,7 @@ impl Connection {
     }
 
     async fn run(mut self) {
-        let mut end = self.requests().await;
+        let mut end = if self.closes_at_once() { End::Answered } else { self.requests().await };
         if end == End::Silent {
             end = self.stay_silent().await;
         }
@@ -113,8 +111,24 @@ impl Connection {
             End::Reset | End::Unreachable => self.client.reset_on_close(),
             End::BadRequest(why) => self.refuse(why).await,
             End::Answered => answer::linger(&mut self.client).await,
-            End::Closed | End::Silent => {}
+            End::Closed | End::Silent => self.farewell().await,
         }
+    }
+
+    /// Whether a fault closes connections as soon as they are accepted.
+    fn closes_at_once(&self) -> bool {
+        let step = self.seen.closing(self.origin).next();
+        step.into_iter().for_each(|step| self.seen.touch(step));
+        step.is_some()
+    }
+
+    /// Sends what faults of bytes have held back, and closes.
+    async fn farewell(&mut self) {
+        poll_fn(|cx| {
+            let cut = self.hub.is_closed() || !self.hub.is_open();
+            if cut { Poll::Ready(()) } else { self.client.link().poll_close(cx) }
+        })
+        .await;
     }
 
     /// One request after another, until something ends the connection.
@@ -200,6 +214,10 @@ impl Connection {
                     if let Some(refusal) = self.wait(&request, step, at_most).await? {
                         return self.answer(head, &refusal).await;
                     }
+                }
+                Fate::Close { delay } => {
+                    self.pause(delay).await?;
+                    return Err(End::Answered);
                 }
                 Fate::Reset { delay } => {
                     self.pause(delay).await?;
@@ -382,6 +400,8 @@ impl Connection {
         let Some((step, strike)) = struck else { return Ok(()) };
         self.seen.touch(step);
         match strike {
+            // Its bytes are read on for a moment, as behind a last answer, so that the client sees FIN.
+            Strike::Close => Err(End::Answered),
             Strike::Reset => Err(End::Reset),
             Strike::Swallow { release: false } => Err(End::Silent),
             Strike::Swallow { release: true } => {
@@ -395,6 +415,7 @@ impl Connection {
     pub(super) fn fill_inbox(&mut self, cx: &mut Context<'_>) -> Flow<bool> {
         let room = MAX_HEAD.saturating_sub(self.inbox.len());
         if room == 0 {
+            self.client.link().drive(cx);
             return Ok(false);
         }
         with_buffer(|buffer| {
@@ -412,7 +433,7 @@ impl Connection {
 }
 
 impl Trouble {
-    fn failed_dial(&self, error: &DialError) {
+    pub(super) fn failed_dial(&self, error: &DialError) {
         match error {
             DialError::Denied(why) => {
                 self.unreachable(why.clone());

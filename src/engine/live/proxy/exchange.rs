@@ -215,7 +215,7 @@ fn drain(
     }
 }
 
-fn is_reset(error: &io::Error) -> bool {
+pub(super) fn is_reset(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe)
 }
 

@@ -6,7 +6,7 @@ use crate::time::Span;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use tokio::time::{Instant, Sleep};
+use tokio::time::Sleep;
 
 /// How an answer passes.
 pub(super) enum Passage {
@@ -68,8 +68,7 @@ impl Drops {
         if self.free == 0 && waiting > 0 {
             let pause = self.pause.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.every.to_std())));
             if let Poll::Ready(()) = pause.as_mut().poll(cx) {
-                let next = pause.deadline().max(Instant::now() - self.every.to_std()) + self.every.to_std();
-                pause.as_mut().reset(next);
+                self.pause = None;
                 self.free = self.bytes;
             }
         }

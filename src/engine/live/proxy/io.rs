@@ -50,6 +50,23 @@ impl Wire {
         }
     }
 
+    /// Ends what goes to the upstream; what comes from it goes on.
+    pub(super) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+
+    /// From here on a close is a reset. It fails only on what is no socket any more.
+    pub(super) fn reset_on_close(&self) {
+        let stream = match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => stream.get_ref().0,
+        };
+        drop(stream.set_zero_linger());
+    }
+
     /// Sends what TLS still holds.
     pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {

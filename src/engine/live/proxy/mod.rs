@@ -25,6 +25,7 @@ mod io;
 mod link;
 mod listen;
 mod places;
+mod relay;
 #[cfg(test)]
 mod tests;
 mod upstream;

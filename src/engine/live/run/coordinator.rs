@@ -1,9 +1,12 @@
 //! The coordinator: moves the faults, gathers the windows, watches for reasons to stop, and ends the run.
 
+mod remote;
+
 use super::RunError;
 use super::hearing::Hearing;
 use crate::engine::live::actions::{Answer as Answered, Outside, Undone};
 use crate::engine::live::clock::{Clock, LiveClock};
+use crate::engine::live::external::External;
 use crate::engine::live::proxy::Proxy;
 use crate::engine::live::shard::{Control, Message, Shard};
 use crate::engine::live::signal::Signals;
@@ -17,6 +20,7 @@ use crate::gate::stop::Stops;
 use crate::metrics::{Acted, ActionOutcome, ActionRecord, RunEvent, RunRecord, Series, ServiceCounts, StopReason, Totals};
 use crate::plan::{Deed, Plan};
 use crate::time::{Span, Timestamp};
+use remote::told_of;
 use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -54,12 +58,14 @@ pub struct Parts {
     pub checks: Checks,
     /// Commands and webhooks; none once the end has begun.
     pub outside: Option<Outside>,
+    /// The Toxiproxies that carry out faults; none once the end has begun.
+    pub external: Option<External>,
     pub target: Option<TargetProcess>,
     pub signals: Signals,
     pub hearing: Hearing,
     pub warnings: Vec<String>,
     /// What is worth keeping with the run.
-    pub note: Option<String>,
+    pub notes: Vec<String>,
 }
 
 pub struct Coordinator {
@@ -96,7 +102,7 @@ impl Coordinator {
         Ok(Self {
             timer,
             moments,
-            faults: Faults::new(&parts.timeline),
+            faults: Faults::new(&parts.timeline).with_remote(parts.plan.remote_steps()),
             acts: Acts::new(&parts.plan),
             stops: Stops::new(&parts.plan.stop_if, WINDOW, parts.plan.baseline()),
             passed: vec![true; parts.plan.stop_if.len()],
@@ -128,7 +134,7 @@ impl Coordinator {
         clock.begin_in(LEAD);
         self.parts.shards.iter().for_each(|shard| shard.tell(Control::Start));
         self.tell(&RunEvent::Started);
-        if let Some(text) = self.parts.note.take() {
+        for text in std::mem::take(&mut self.parts.notes) {
             self.tell(&RunEvent::Note { text });
         }
         for text in std::mem::take(&mut self.parts.warnings) {
@@ -142,7 +148,7 @@ impl Coordinator {
         let mut overdue = Timestamp::ZERO + self.parts.plan.length + OVERDUE;
         while self.totals.len() < self.parts.shards.len() {
             let next = self.moments.last().copied().unwrap_or(Timestamp::NEVER).min(overdue);
-            let Parts { clock, messages, checks, outside, signals, target, .. } = &mut self.parts;
+            let Parts { clock, messages, checks, outside, external, signals, target, .. } = &mut self.parts;
             let before = clock.now();
             let stop = tokio::select! {
                 biased;
@@ -156,6 +162,7 @@ impl Coordinator {
                 message = messages.recv() => self.hear(message),
                 answer = checks.next() => self.weigh(&answer),
                 answer = answer_of(outside.as_mut()) => self.acted(answer),
+                told = told_of(external.as_mut()) => self.carried_out(told),
                 action = change_of(target.as_mut()) => self.changed(action),
                 _ = pulse.tick() => target.as_mut().and_then(TargetProcess::died).map(StopReason::Internal),
             };
@@ -175,8 +182,10 @@ impl Coordinator {
     /// Makes the changes of the moment that has come.
     fn turn(&mut self) -> Option<StopReason> {
         let moment = self.moments.pop()?;
-        let Parts { proxy, timeline, clock, .. } = &self.parts;
-        proxy.apply(timeline.active(moment));
+        let Parts { proxy, timeline, clock, external, .. } = &self.parts;
+        let active = timeline.active(moment);
+        external.iter().for_each(|external| external.turn(&active.steps()));
+        proxy.apply(active);
         let events = self.faults.turn(timeline, moment, clock.now(), |step| timeline.touched(step));
         events.iter().for_each(|event| self.tell(event));
         let phase = self.parts.phases.iter().find(|phase| phase.from == moment).map(|phase| phase.name.clone());
@@ -335,6 +344,7 @@ impl Coordinator {
 
     /// Removes the faults, then stops the load, then gathers what there is.
     async fn finish(mut self, stopped: Option<StopReason>) -> RunRecord {
+        let removing = self.begin_removing();
         let cleared = self.parts.proxy.clear();
         let now = self.parts.clock.now();
         let events = self.faults.end_all(&self.parts.timeline, now, |step| self.parts.timeline.touched(step));
@@ -344,9 +354,10 @@ impl Coordinator {
         let ended = if stopped.is_some() { end.min(now + STOP_AHEAD) } else { end };
         let cleanup_confirmed = cleared && self.parts.proxy.settled(PATIENCE.to_std()).await;
         let internal = self.stop_load(ended).await;
+        let left = self.removed(removing).await;
         let undone = self.undo(undoing).await;
         let service = self.end_target().await;
-        let faults = self.faults.records(&self.parts.timeline, |step| self.parts.timeline.touched(step));
+        let faults = self.faults.records(&self.parts.plan, |step| self.parts.timeline.touched(step));
         let shards = std::mem::take(&mut self.parts.shards);
         let joined = within(PATIENCE, tokio::task::spawn_blocking(move || shards.into_iter().for_each(Shard::join))).await;
         if joined.is_none() {
@@ -367,7 +378,8 @@ impl Coordinator {
             ended,
             length: self.parts.plan.length,
             stopped: stopped.or(internal),
-            cleanup_confirmed: cleanup_confirmed && undone,
+            cleanup_confirmed: cleanup_confirmed && undone && left.is_empty(),
+            left,
             service,
             connects: self.parts.proxy.connects(),
             ..RunRecord::default()

@@ -5,6 +5,7 @@ mod hearing;
 mod preflight;
 
 use super::actions::ActionError;
+use super::external::ExternalError;
 use super::guard::GuardError;
 use super::limits::TooManySockets;
 use super::proxy::ProxyError;
@@ -52,6 +53,9 @@ pub enum RunError {
     /// An action of the timeline that cannot be done.
     #[error(transparent)]
     Action(#[from] ActionError),
+    /// A Toxiproxy that cannot carry out the faults.
+    #[error(transparent)]
+    External(#[from] ExternalError),
     /// TLS that cannot be spoken.
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -84,6 +88,7 @@ impl RunError {
             Self::Guard(guard) => guard.is_refusal(),
             Self::Check(check) => check.is_refusal(),
             Self::Action(action) => action.is_refusal(),
+            Self::External(external) => external.is_refusal(),
             _ => false,
         }
     }

@@ -5,13 +5,14 @@ use super::hearing::Hearing;
 use super::{RunError, RunSetup};
 use crate::engine::live::actions::{self, Outside};
 use crate::engine::live::clock::{Clock, LiveClock};
+use crate::engine::live::external::{self, External};
 use crate::engine::live::guard::{Allowed, Dialler};
 use crate::engine::live::limits;
 use crate::engine::live::proxy::{Entrance, Protocol, Proxy, ProxySetup, Upstream};
 use crate::engine::live::shard::{Message, Shard, ShardSetup};
 use crate::engine::live::signal::Signals;
 use crate::engine::live::stop::{self, Checks};
-use crate::engine::live::target::TargetProcess;
+use crate::engine::live::target::{TargetError, TargetProcess};
 use crate::engine::live::tls;
 use crate::engine::live::transport::Requests;
 use crate::engine::shared::{WINDOW, origins, shared_state};
@@ -20,8 +21,10 @@ use crate::fleet::Connections;
 use crate::fleet::workers::config::LIVE_UNLIMITED;
 use crate::load::Load;
 use crate::metrics::Series;
+use crate::plan::external::witnessed;
 use crate::plan::{Plan, Scheme};
 use crate::time::Span;
+use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -45,25 +48,21 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         move || dialled(&plan, &allowed, setup.approve, &clock)
     });
     let aimed = unless_interrupted(&mut signals, aiming).await?.map_err(|error| RunError::WarmUp(error.to_string()))?;
-    let (aim, checks, outside) = aimed?;
+    let Aimed { aim, checks, outside, external } = aimed?;
     warnings.extend(aim.warning);
+    let taking = take_external(external, &plan, &setup.program, &clock);
+    let (external, notices) = unless_interrupted(&mut signals, taking).await??;
+    warnings.extend(notices.warnings);
     let requests = Arc::new(Requests::new(&plan, &aim.authority, &aim.path)?);
-    let (target, upstream) = match aim.upstream {
-        Some(upstream) => (None, upstream),
-        None => {
-            let spawning = TargetProcess::spawn(&setup.program, &setup.effective_yaml);
-            let target = unless_interrupted(&mut signals, spawning).await??;
-            let addr = target.addr();
-            (Some(target), Upstream::at(addr))
-        }
-    };
-    let timeline = Timeline::new(plan.timeline.clone(), plan.seed);
+    let starting = start_target(aim.upstream, &setup.program, &setup.effective_yaml);
+    let (target, upstream) = unless_interrupted(&mut signals, starting).await??;
+    let timeline = Timeline::new(witnessed(&plan.timeline, &plan.external), plan.seed);
     let origins = origins(&plan);
     let (nothing, entrances) = (timeline.nothing(), origins.into_iter().map(Entrance::from).collect());
     let protocol = Protocol::Http;
     let setup_of_proxy = ProxySetup { nothing, entrances, protocol, shards, upstream, clock: clock.clone() };
     let proxy = Arc::new(Proxy::bind(setup_of_proxy)?);
-    let note = note_backlog(&proxy, &plan, &mut warnings);
+    let notes = note_backlog(&proxy, &plan, &mut warnings).into_iter().chain(notices.notes).collect();
     let phases = timeline.phases(plan.length);
     let (heard, mut messages) = mpsc::unbounded_channel();
     let shards = spawn_shards(shards, &plan, &requests, &proxy, &clock, &phases, &heard)?;
@@ -90,12 +89,27 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         series,
         checks,
         outside: Some(outside),
+        external,
         target,
         signals,
         warnings,
-        note,
+        notes,
         hearing: Hearing::start(setup.observer)?,
     })
+}
+
+/// Starts the built-in target, where there is no other to go to.
+async fn start_target(
+    upstream: Option<Upstream>,
+    program: &Path,
+    plan_yaml: &str,
+) -> Result<(Option<TargetProcess>, Upstream), TargetError> {
+    if let Some(upstream) = upstream {
+        return Ok((None, upstream));
+    }
+    let target = TargetProcess::spawn(program, plan_yaml).await?;
+    let addr = target.addr();
+    Ok((Some(target), Upstream::at(addr)))
 }
 
 /// Waits for something, unless a signal comes or has come: then nothing is to begin.
@@ -118,16 +132,36 @@ fn note_backlog(proxy: &Proxy, plan: &Plan, warnings: &mut Vec<String>) -> Optio
     Some(notice)
 }
 
-/// Everything that is dialled, or run, outside: the target, the checks of `stop_if`, the actions of the timeline.
-fn dialled(
-    plan: &Plan,
-    allowed: &Allowed,
-    approved: bool,
-    clock: &Arc<LiveClock>,
-) -> Result<(Aim, stop::Prepared, actions::Prepared), RunError> {
+/// Everything that is dialled, or run, outside: the target, the checks of `stop_if`, the actions of the timeline, Toxiproxies.
+struct Aimed {
+    aim: Aim,
+    checks: stop::Prepared,
+    outside: actions::Prepared,
+    external: Vec<external::Prepared>,
+}
+
+fn dialled(plan: &Plan, allowed: &Allowed, approved: bool, clock: &Arc<LiveClock>) -> Result<Aimed, RunError> {
     let aim = aim(plan, allowed, clock)?;
     let checks = Checks::prepare(&plan.stop_if, allowed, plan.target.ca_file.as_deref())?;
-    Ok((aim, checks, Outside::prepare(plan, allowed, approved)?))
+    let outside = Outside::prepare(plan, allowed, approved)?;
+    Ok(Aimed { aim, checks, outside, external: External::prepare(plan, allowed)? })
+}
+
+/// Takes the plan's Toxiproxies for this run; none, where it has none.
+async fn take_external(
+    prepared: Vec<external::Prepared>,
+    plan: &Plan,
+    program: &Path,
+    clock: &Arc<LiveClock>,
+) -> Result<(Option<External>, external::Notices), RunError> {
+    if prepared.is_empty() {
+        return Ok((None, external::Notices::default()));
+    }
+    let run = format!("{:x}{:x}", clock.wall_millis(), std::process::id());
+    let target = plan.target.url.as_ref().map(|url| &url.value);
+    let shared: Arc<dyn Clock> = clock.clone();
+    let (external, notices) = External::begin(prepared, program, &run, target, &shared).await?;
+    Ok((Some(external), notices))
 }
 
 /// Where the requests go.

@@ -125,6 +125,7 @@ pub fn plan(success: Success, connections: Connections) -> Plan {
         fleets: vec![Fleet { name: "apps".into(), policy_name: "inline".into(), policy, config, workers: None, into: None }],
         steady_state: None,
         timeline: vec![],
+        external: vec![],
         actions: Vec::new(),
         time_scale: None,
         recovery: None,

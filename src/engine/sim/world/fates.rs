@@ -39,7 +39,8 @@ impl<Q: Queue<super::Step> + Default> World<Q> {
                 }
                 (Onward::Forward, delay)
             }
-            Fate::Reset { delay } => (Onward::Reset, delay),
+            // To a client, either is the end of its connection before the answer.
+            Fate::Close { delay } | Fate::Reset { delay } => (Onward::Reset, delay),
             Fate::Malformed { delay, .. } => (Onward::Malformed, delay),
             Fate::Answer { delay, answer } => (Onward::Answer(self.reply(&answer, now + delay)), delay),
             Fate::Swallow { release: false, .. } => {

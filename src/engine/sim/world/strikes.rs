@@ -35,12 +35,12 @@ impl<Q: Queue<Step> + Default> World<Q> {
         self.touched[step] += 1;
         match strike {
             // Its answer has left, or itself has not; only the connection dies.
-            Strike::Reset if matches!(stage, Stage::ToClient | Stage::OnLink) => {
+            Strike::Close | Strike::Reset if matches!(stage, Stage::ToClient | Stage::OnLink) => {
                 if let Some(link) = self.link(id) {
                     (link.connected, link.upstream) = (false, false);
                 }
             }
-            Strike::Reset => self.reset(id, now),
+            Strike::Close | Strike::Reset => self.reset(id, now),
             Strike::Swallow { release: false } => {
                 self.leave_queue(id, now);
                 let flight = self.flight(id);
@@ -61,7 +61,8 @@ impl<Q: Queue<Step> + Default> World<Q> {
             let number = u16::try_from(number).expect("a plan has fewer fleets than that");
             for region in 0..fleet.regions {
                 let origin = Origin { fleet: number, region };
-                let Some((step, Strike::Reset)) = self.active.onset(before, origin, None, now) else { continue };
+                let struck = self.active.onset(before, origin, None, now);
+                let Some((step, Strike::Close | Strike::Reset)) = struck else { continue };
                 let idle = |link: &&mut Link| link.region == region && link.connected && link.flight == NONE;
                 for link in fleet.links.iter_mut().filter(idle) {
                     (link.connected, link.upstream) = (false, false);

@@ -2,6 +2,7 @@
 //! Waits are for events, or bounded silences: nothing is assumed about how fast the machine is, except where a bound
 //! (50 ms) is the thing under test.
 
+mod bytes;
 mod faults;
 mod relay;
 mod requests;
