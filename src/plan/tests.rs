@@ -5,6 +5,7 @@ mod devices;
 mod external;
 mod proxies;
 mod queue;
+mod requests;
 mod service;
 mod services;
 mod workers;
@@ -452,6 +453,7 @@ fn every_error_is_found_at_its_place() {
         .chain(services::errors())
         .chain(external::ERRORS)
         .chain(bytes::ERRORS)
+        .chain(requests::ERRORS)
     {
         // Cases without a message only fix that there is an error in that line.
         if !new.contains('¶') {
@@ -529,7 +531,8 @@ const WARNINGS: &[(&str, &str, &str)] = &[
 
 #[test]
 fn every_warning_is_found_at_its_place() {
-    for (old, new, wants) in WARNINGS.iter().chain(services::WARNINGS).chain(external::WARNINGS).chain(bytes::WARNINGS) {
+    let warnings = WARNINGS.iter().chain(services::WARNINGS).chain(requests::WARNINGS);
+    for (old, new, wants) in warnings.chain(external::WARNINGS).chain(bytes::WARNINGS) {
         let marked = with(old, new);
         let (text, line, column) = if marked.contains('¶') { unmark(&marked) } else { (marked, 0, 0) };
         let loaded = load_with(&text, &[]).unwrap_or_else(|shown| panic!("{new}\n{shown}"));

@@ -4,7 +4,7 @@ use super::Context;
 use super::target::check_allowed;
 use crate::config::{At, Place};
 use crate::fault::external::{Demand, demand};
-use crate::fault::{Fault, Step};
+use crate::fault::{Fault, Step, TimeShape};
 use crate::plan::external::External;
 use crate::plan::raw::RawStep;
 use crate::plan::url::{Scheme, TargetUrl};
@@ -109,6 +109,10 @@ fn name(At { value, place }: &At<String>, cx: &mut Context) {
 
 /// Refuses what a Toxiproxy cannot do, and warns of what it does otherwise.
 fn able(key: &str, step: &Step, fault: &Fault, place: Place, raw: Option<&RawStep>, cx: &mut Context) {
+    if !step.which.is_all() || step.shape != TimeShape::FULL {
+        let message = format!("the Toxiproxy of `{key}` knows of no requests to choose from, and of no `ramp` or `flap`");
+        return cx.error(place, message, "put our own proxy in its place, which does it");
+    }
     let demand = match demand(fault) {
         Ok(demand) => demand,
         Err(unable) => {

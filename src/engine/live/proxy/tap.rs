@@ -125,6 +125,11 @@ impl Tapping {
         self.open.iter_mut().for_each(|open| open.answered = Some(status));
     }
 
+    /// An answer that came has not passed whole after all.
+    pub(super) fn cut(&mut self) {
+        self.open.iter_mut().for_each(|open| open.answered = None);
+    }
+
     /// The upstream could not be connected to.
     pub(super) fn unreached(&mut self) {
         self.open.iter_mut().for_each(|open| open.unreached = true);

@@ -33,6 +33,11 @@ impl Stream {
         self.tap.borrow_mut().answered(self.status.get());
     }
 
+    /// A part of the answer, or all of it, does not pass.
+    pub(super) fn was_cut(&self) {
+        self.tap.borrow_mut().cut();
+    }
+
     /// It is reset.
     pub(super) fn was_reset(&self) {
         self.tap.borrow_mut().ended(&Err(End::Reset));
