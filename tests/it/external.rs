@@ -1,6 +1,6 @@
 //! A Toxiproxy that carries out the faults of a plan: what a run does to it, and what becomes of that on every way out.
 
-mod fake;
+pub mod fake;
 
 use crate::support::{Folder, Said, Server, command, shared, stormwake, with_evidence};
 use fake::{Fake, Manner};

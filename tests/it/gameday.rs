@@ -1,13 +1,15 @@
 //! A game day: load goes to a real service that retries, and the fault strikes the link to *its* provider. What the tap there says is held
 //! against what the service and the provider themselves have counted.
 
+use crate::external::fake::Fake;
+use crate::proxy::Plane;
 use crate::support::{Folder, Said, Server, stormwake, with_evidence};
 use serde_json::Value;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// One HTTP message: its first line, whether it says `close`, and its key.
 struct Message {
@@ -338,4 +340,122 @@ fn a_port_that_is_taken_is_said_with_a_remedy_before_anything_is_sent() {
     assert!(said.err.contains("`proxies.provider` cannot listen") && said.err.contains("choose another port"), "{said:#?}");
     taken.set_nonblocking(true).expect("a socket");
     assert_eq!(taken.accept().map(drop).map_err(|error| error.kind()), Err(ErrorKind::WouldBlock), "nobody came");
+}
+
+/// A plan whose fault a Toxiproxy carries out, behind the service.
+fn remote_plan(target: &Server, api: &str, name: &str, fault: &str) -> String {
+    format!(
+        "version: 1\nname: gameday\ntarget: {{ url: '{}pay', method: POST, body: '{{}}' }}\n\
+         proxies: {{ provider: {{ toxiproxy: '{api}', name: {name} }} }}\n\
+         fleets: {{ app: {{ clients: 40, policy: {{ attempts: 1, timeout: 4s }}, load: {{ constant: {{ rate: 60/s }} }} }} }}\n\
+         steady_state: {{ for: 3s }}\n\
+         timeline: [{{ at: 4s, for: 2s, name: outage, on: provider, fault: {fault} }}]\n\
+         recovery: {{ within: 5s, hold: 2s, span: 2s, operations: 100 }}\nlength: 14s\n",
+        target.url()
+    )
+}
+
+/// What a run with a Toxiproxy behind the service has to show: the fault took place, our clients' requests are its evidence, and it is over.
+fn carried_out(said: &Said, kind: &str, operations: &AtomicU64, attempts: &AtomicU64) {
+    let result = said.result();
+    assert_eq!((said.code, &result["recovery"]["class"]), (Some(0), &"RECOVERED".into()), "{said:#?}");
+    let outage = &result["faults"][0];
+    assert!(outage.get("failed").is_none() && outage["kind"] == kind, "{outage}");
+    assert!((100..=140).contains(&outage["touched"].as_u64().expect("a count")), "60 a second, for two seconds: {outage}");
+    let failed = result["totals"]["failed"].as_u64().expect("a count");
+    assert!(failed > 60, "it had an effect: {}", result["totals"]);
+    let [operations, attempts] = [operations, attempts].map(|count| count.load(Ordering::SeqCst));
+    assert!(attempts >= operations + 2 * failed, "the service has tried again: {operations}, {attempts}");
+    assert!(result["proxies"].as_array().is_none_or(Vec::is_empty), "nothing is counted there");
+}
+
+#[test]
+fn a_toxiproxy_behind_the_service_strikes_there_and_our_own_clients_requests_are_the_evidence() {
+    let (timeout, wait) = (Duration::from_millis(200), Duration::from_millis(20));
+    let calls = Calls { attempts: 3, timeout, wait, most: 1000 };
+    let mut counts = Arc::<Counts>::default();
+    let said = with_evidence(|| {
+        let folder = Folder::new("gameday-remote");
+        let upstream = provider(Arc::default(), 64, 1000, Duration::from_millis(2));
+        let fake = Fake::new(&upstream);
+        let listen = fake.listen().trim_start_matches("http://").trim_end_matches('/').parse().expect("an address");
+        counts = Arc::default();
+        let target = service(counts.clone(), calls, listen);
+        let said = run(&folder, &remote_plan(&target, &fake.url(), "payments", "{ blackhole: {} }"));
+        assert_eq!((fake.toxics(), fake.state().enabled, fake.state().calls.len()), (vec![], true, 4), "left as it was");
+        said
+    });
+    carried_out(&said, "blackhole", &counts.operations, &counts.attempts);
+
+    // The same with ours in the place of the Toxiproxy, on another machine's word so to speak.
+    let said = with_evidence(|| {
+        let folder = Folder::new("gameday-own");
+        let upstream = provider(Arc::default(), 64, 1000, Duration::from_millis(2));
+        let plane = Plane::start(&[]);
+        let listen = plane.proxy("charges", addr(&upstream).parse().expect("an address"));
+        counts = Arc::default();
+        let target = service(counts.clone(), calls, listen);
+        let said = run(&folder, &remote_plan(&target, &format!("http://{}", plane.api), "charges", "refuse"));
+        let (_, _, shown) = plane.ask("GET", "/proxies/charges", "");
+        assert!(shown.contains(r#""enabled":true"#) && shown.contains(r#""toxics":[]"#), "{shown}");
+        said
+    });
+    carried_out(&said, "refuse", &counts.operations, &counts.attempts);
+}
+
+/// Faults of bytes at a proxy that sees requests: what they do to the service's calls, second by second, by the service's own books.
+#[test]
+fn faults_of_bytes_strike_the_calls_of_a_service_as_their_figures_say() {
+    let timeline = "timeline:\n\
+         \x20 - { at: 2s, for: 2s, name: thin, on: provider, fault: { bandwidth: { rate: 16KB/s, stream: downstream } } }\n\
+         \x20 - { at: 6s, for: 2s, name: lossy, on: provider, fault: { loss: { share: 50%, stream: downstream } } }\n\
+         \x20 - { at: 10s, for: 2s, name: shut, on: provider, fault: close }\n";
+    let rest = "fleets: { app: { clients: 40, policy: app, load: { constant: { rate: 20/s } } } }\n";
+    let mut books = Arc::<Mutex<Vec<(Duration, Duration, bool)>>>::default();
+    let said = with_evidence(|| {
+        let (folder, listen) = (Folder::new("gameday-bytes"), free_port());
+        let body = "x".repeat(8_000);
+        let upstream = Server::answering(format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()));
+        let (began, calls) = (Arc::<Mutex<Option<Instant>>>::default(), Arc::<Mutex<Vec<_>>>::default());
+        books = calls.clone();
+        let target = Server::start(move |mut stream| {
+            while read_message(&mut stream).is_some() {
+                let start = Instant::now();
+                let first = *began.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(start);
+                let worked = call(listen, "a", Duration::from_secs(3)) == Some(200);
+                calls.lock().unwrap_or_else(PoisonError::into_inner).push((start - first, start.elapsed(), worked));
+                if !answer(&mut stream, if worked { 200 } else { 502 }) {
+                    return;
+                }
+            }
+        });
+        run(&folder, &plan(listen, &target, &upstream, &format!("{rest}{timeline}length: 14s\n")))
+    });
+    let result = said.result();
+    let faults: Vec<u64> = (0..3).map(|n| result["faults"][n]["touched"].as_u64().expect("a count")).collect();
+    assert!(faults.iter().all(|touched| (25..=60).contains(touched)), "20 connections a second, for two seconds: {faults:?}");
+    let books = books.lock().unwrap_or_else(PoisonError::into_inner);
+    // Half a second from the edges of each.
+    let during = |from: u64, to: u64| {
+        let of = (Duration::from_millis(from)..Duration::from_millis(to), books.iter());
+        let mut calls: Vec<(u128, bool)> =
+            of.1.filter(|(at, ..)| of.0.contains(at)).map(|(_, took, worked)| (took.as_millis(), *worked)).collect();
+        calls.sort_unstable();
+        assert!(calls.len() >= 15, "{from}: {calls:?}");
+        calls
+    };
+    let median = |calls: &[(u128, bool)]| calls[calls.len() / 2].0;
+    for (from, to) in [(300, 1_500), (4_500, 5_500), (8_700, 9_500), (12_500, 13_500)] {
+        let calls = during(from, to);
+        assert!(median(&calls) < 150 && calls.iter().all(|(_, worked)| *worked), "nothing acts: {calls:?}");
+    }
+    let thin = during(2_500, 3_500);
+    assert!((480..=800).contains(&median(&thin)) && thin.iter().all(|(_, worked)| *worked), "8 KB at 16 KB/s: {thin:?}");
+    assert!(thin[0].0 >= 450, "nobody is quicker: {thin:?}");
+    // Six segments: 98% of the answers have lost one, which takes 200 ms at least, and half of them one twice.
+    let lossy = during(6_500, 7_300);
+    assert!((200..=2_500).contains(&median(&lossy)), "{lossy:?}");
+    assert!(lossy.iter().filter(|(took, _)| *took >= 190).count() * 10 >= lossy.len() * 8, "{lossy:?}");
+    let shut = during(10_500, 11_500);
+    assert!(shut.iter().all(|(took, worked)| !worked && *took < 500), "each is closed at once: {shut:?}");
 }

@@ -22,4 +22,5 @@ mod storms;
 mod support;
 mod target;
 mod tidy;
+mod tls;
 mod truth;

@@ -70,7 +70,7 @@ impl Plane {
     }
 
     /// Makes a proxy on a free port; where it listens.
-    fn proxy(&self, name: &str, upstream: SocketAddr) -> SocketAddr {
+    pub fn proxy(&self, name: &str, upstream: SocketAddr) -> SocketAddr {
         let body = format!(r#"{{"name":"{name}","listen":"127.0.0.1:0","upstream":"{upstream}"}}"#);
         listen_of(&self.does("POST", "/proxies", &body))
     }

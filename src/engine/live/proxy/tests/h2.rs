@@ -24,7 +24,7 @@ impl<F: Future + 'static> hyper::rt::Executor<F> for Here {
 }
 
 /// A body that is fed frame by frame, or has none.
-enum Fed {
+pub(super) enum Fed {
     Nothing,
     From(mpsc::UnboundedReceiver<Frame<Bytes>>),
 }
@@ -45,21 +45,21 @@ impl Body for Fed {
     }
 }
 
-type Feed = mpsc::UnboundedSender<Frame<Bytes>>;
+pub(super) type Feed = mpsc::UnboundedSender<Frame<Bytes>>;
 
-fn fed() -> (Feed, Fed) {
+pub(super) fn fed() -> (Feed, Fed) {
     let (feed, frames) = mpsc::unbounded_channel();
     (feed, Fed::From(frames))
 }
 
-fn piece(text: &str) -> Frame<Bytes> {
+pub(super) fn piece(text: &str) -> Frame<Bytes> {
     Frame::data(Bytes::copy_from_slice(text.as_bytes()))
 }
 
 /// A target that speaks HTTP/2: `/echo` gives back what comes as it comes, trailers too, `/hold` waits to be let go, `/broken` breaks off, and
 /// any other path is the answer.
 #[derive(Clone)]
-struct Target2 {
+pub(super) struct Target2 {
     addr: SocketAddr,
     seen: Rc<RefCell<Vec<String>>>,
     /// Connections that have come, and requests that are held.
@@ -79,7 +79,7 @@ impl Drop for Held {
 }
 
 impl Target2 {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let addr = listener.local_addr().expect("an address");
         let ends = Rc::new(tokio::sync::watch::Sender::new(0));
@@ -136,7 +136,7 @@ impl Target2 {
         Ok(Response::new(body))
     }
 
-    fn upstream(&self) -> Upstream {
+    pub(super) fn upstream(&self) -> Upstream {
         Upstream::at(self.addr)
     }
 
@@ -146,7 +146,7 @@ impl Target2 {
 }
 
 /// A client that speaks HTTP/2.
-struct Peer {
+pub(super) struct Peer {
     sender: SendRequest<Fed>,
     /// How its connection ended, once it has.
     end: Rc<RefCell<Option<Result<(), String>>>>,
@@ -164,12 +164,12 @@ impl Peer {
         Self { sender, end }
     }
 
-    async fn to(bed: &Bed) -> Self {
+    pub(super) async fn to(bed: &Bed) -> Self {
         Self::on(TcpStream::connect(bed.proxy.addr(0)).await.expect("the proxy listens")).await
     }
 
     /// Sends a request; what comes of it is a task of its own.
-    fn send(&self, request: Request<Fed>) -> Asked {
+    pub(super) fn send(&self, request: Request<Fed>) -> Asked {
         let mut sender = self.sender.clone();
         let sent = async move {
             sender.ready().await.map_err(|error| format!("{error:?}"))?;
@@ -178,7 +178,7 @@ impl Peer {
         Asked(tokio::task::spawn_local(sent))
     }
 
-    fn ask(&self, path: &str) -> Asked {
+    pub(super) fn ask(&self, path: &str) -> Asked {
         self.send(to(path, Fed::Nothing))
     }
 
@@ -197,7 +197,7 @@ fn to(path: &str, body: Fed) -> Request<Fed> {
 }
 
 /// A request on its way; reset when dropped.
-struct Asked(tokio::task::JoinHandle<Result<Response<Incoming>, String>>);
+pub(super) struct Asked(tokio::task::JoinHandle<Result<Response<Incoming>, String>>);
 
 impl Drop for Asked {
     fn drop(&mut self) {
@@ -211,7 +211,7 @@ impl Asked {
     }
 
     /// Status and body, or how it was broken off.
-    async fn text(mut self) -> String {
+    pub(super) async fn text(mut self) -> String {
         let response = match self.response().await {
             Ok(response) => response,
             Err(error) => return error,
@@ -223,7 +223,7 @@ impl Asked {
         }
     }
 
-    async fn is_silent(&mut self) -> bool {
+    pub(super) async fn is_silent(&mut self) -> bool {
         tokio::time::timeout(Duration::from_millis(60), &mut self.0).await.is_err()
     }
 }

@@ -1,5 +1,6 @@
 //! What a tap hears of requests on real sockets: each once, however its bytes are cut and however it ends.
 
+use super::h2::{Asked, Fed, Peer, Target2, fed, piece};
 use super::*;
 use crate::fault::timeline::tests::step;
 use crate::metrics::{TapRecord, TapWindow};
@@ -146,4 +147,80 @@ fn an_answer_is_one_once_it_is_whole() {
             assert_eq!(bed.seen().statuses.get(&200) == Some(&1), answered, "{:?}", bed.seen());
         });
     }
+}
+
+/// A request on a stream, with a key or a body.
+fn charge(peer: &Peer, key: Option<&str>, body: &str) -> Asked {
+    let request = hyper::Request::builder().method("POST").uri("http://provider.test/echo");
+    let request = key.iter().fold(request, |request, key| request.header("idempotency-key", *key));
+    let (feed, rest) = fed();
+    if !body.is_empty() {
+        feed.send(piece(body)).expect("it is read");
+    }
+    peer.send(request.body(rest).expect("a request"))
+}
+
+#[test]
+fn streams_are_heard_as_requests_are() {
+    run(async || {
+        let target = Target2::start().await;
+        let bed = tapped(&["status 503"], target.upstream(), false);
+        let peer = Peer::to(&bed).await;
+        let big = "x".repeat(crate::metrics::tap::MOST_BODY + 1);
+        for (name, key, body, repeats, unknown) in [
+            ("a key", Some("1"), "one", 0, 0),
+            ("the same again", Some("1"), "two", 1, 0),
+            ("a body", None, "one", 1, 0),
+            ("another body", None, "two", 1, 0),
+            ("the same body", None, "one", 2, 0),
+            ("too long a body", None, big.as_str(), 2, 1),
+        ] {
+            assert_eq!(charge(&peer, key, body).text().await, format!("200 {body}"), "{name}");
+            until(name, || (bed.seen().repeats, bed.seen().unknown) == (repeats, unknown)).await;
+        }
+        bed.on(0);
+        assert_eq!(charge(&peer, None, "two").text().await, "503 ", "answered before its body has come");
+        until("it is heard all the same", || bed.seen().repeats == 3).await;
+        assert_eq!(peer.send(hyper::Request::new(Fed::Nothing)).text().await, "503 ");
+        until("all have ended", || bed.seen().in_flight == 0).await;
+        let seen = bed.seen();
+        assert_eq!((seen.requests, seen.unknown, seen.connects), (8, 2, 1));
+        assert_eq!(seen.statuses, [(200, 6), (503, 2)].into());
+    });
+}
+
+#[test]
+fn every_end_of_a_stream_is_told_and_one_that_has_none_is_in_flight() {
+    run(async || {
+        let target = Target2::start().await;
+        let bed = tapped(&["truncate 2", "malformed 0", "reset-half", "hang", "reset"], target.upstream(), false);
+        let peer = Peer::to(&bed).await;
+        let ends = |bed: &Bed| (bed.seen().resets, bed.seen().unanswered, bed.seen().in_flight);
+        bed.on(0);
+        assert_eq!(charge(&peer, Some("a"), "whole").text().await, "200 wh");
+        until("it was cut", || ends(&bed) == (0, 1, 0)).await;
+        bed.on(1);
+        charge(&peer, Some("a"), "one").text().await;
+        until("it is reset", || ends(&bed) == (1, 1, 0)).await;
+        bed.on(2);
+        for key in 0..20 {
+            charge(&peer, Some(&key.to_string()), "one").text().await;
+        }
+        let resets = bed.timeline.touched(2);
+        assert!((3..=17).contains(&resets), "{resets}");
+        until("each of them is told", || ends(&bed) == (1 + resets, 1, 0)).await;
+        bed.on(3);
+        let mut hung = charge(&peer, None, "never answered");
+        assert!(hung.is_silent().await);
+        assert_eq!(ends(&bed), (1 + resets, 1, 1));
+        drop(hung);
+        until("its client has gone", || ends(&bed) == (1 + resets, 2, 0)).await;
+        assert_eq!(bed.seen().unknown, 0, "its body was heard");
+        bed.off().await;
+        let waiting = peer.ask("/hold");
+        until("it is under way", || bed.seen().in_flight == 1).await;
+        bed.on(4);
+        waiting.text().await;
+        until("it went with its connection", || ends(&bed) == (2 + resets, 2, 0)).await;
+    });
 }

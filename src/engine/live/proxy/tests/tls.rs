@@ -312,3 +312,55 @@ fn a_fault_of_handshakes_for_one_fleet_leaves_the_other_alone() {
         assert_eq!(bed.timeline.touched(0), 0);
     });
 }
+
+#[test]
+fn what_closes_connections_waits_for_no_handshake_and_ends_them_in_order() {
+    run(async || {
+        let target = Target::start().await;
+        let bed = of(&["close"], target.upstream());
+        let connector = trusting(&["http/1.1"]);
+        let mut there = shake(&bed, &connector, "localhost").await.expect("a good certificate");
+        get(&mut there, "/before").await;
+        let mut greeting = bed.client().await;
+        greeting.send_bytes(b"\x16\x03\x01\x02\x00\x01").await;
+        until("both are in", || bed.proxy.connections() == 2).await;
+        bed.on(0);
+        let mut rest = Vec::new();
+        let end = tokio::time::timeout(LONG, there.read_to_end(&mut rest)).await.expect("an end");
+        assert_eq!((end.map_err(|error| error.kind()), rest), (Ok(0), vec![]), "it is told in TLS that this is the end");
+        assert_eq!(greeting.rest().await, (vec![], None));
+        assert_eq!(bed.client().await.rest().await, (vec![], None), "who has said nothing too");
+        assert!(shake(&bed, &connector, "localhost").await.is_err());
+        until("all are counted", || bed.timeline.touched(0) == 4).await;
+        drop((there, greeting));
+        until("all are gone", || bed.proxy.connections() == 0).await;
+    });
+}
+
+#[test]
+fn the_end_of_an_answer_waits_in_tls_for_who_reads_late() {
+    run(async || {
+        let body: Vec<u8> = (0..6_000_000).map(|n| (n % 251) as u8).collect();
+        let head = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
+        let (upstream, reading) = scripted(18, vec![head.clone(), body.clone()], true).await;
+        let bed = of(&[], upstream);
+        let mut stream = shake(&bed, &trusting(&[]), "localhost").await.expect("a good certificate");
+        stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.expect("it is read");
+        let mut all = Vec::new();
+        while all.len() < head.len() + body.len() {
+            let mut piece = vec![0; 50_000];
+            let read = tokio::time::timeout(LONG, stream.read(&mut piece)).await.expect("something").expect("a stream");
+            assert_ne!(read, 0, "after {} bytes", all.len());
+            all.extend_from_slice(&piece[..read]);
+            // The proxy is always ahead, and so is the end.
+            for _ in 0..20 {
+                tokio::task::yield_now().await;
+            }
+        }
+        assert!(all.ends_with(&body));
+        assert_eq!(stream.read(&mut [0]).await.map_err(|error| error.kind()), Ok(0), "it ends as TLS should");
+        reading.await.expect("it has read");
+        drop(stream);
+        until("it is gone", || bed.proxy.connections() == 0).await;
+    });
+}
