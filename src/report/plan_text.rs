@@ -144,7 +144,9 @@ fn between(plan: &Plan, number: u16, NamedProxy { name, config }: &NamedProxy) -
     };
     let upstream = &config.upstream.value.0;
     let scheme = if upstream.scheme == Scheme::Https { "https://" } else { "" };
-    let ends = format!("{name}: {} → {scheme}{}", config.address(), upstream.authority());
+    let trusted = config.tls.as_ref().and_then(|front| front.ca_file.as_ref());
+    let trusted = trusted.map_or(String::new(), |path| format!(" (trusted by who trusts {path}, written when the run begins)"));
+    let ends = format!("{name}: {}{trusted} → {scheme}{}", config.address(), upstream.authority());
     match config.protocol {
         Spoken::Http => format!("{ends}; a request is a repeat within {}", config.repeats.within),
         Spoken::Tcp => format!("{ends}, as bytes"),

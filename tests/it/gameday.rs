@@ -382,7 +382,8 @@ fn a_toxiproxy_behind_the_service_strikes_there_and_our_own_clients_requests_are
         counts = Arc::default();
         let target = service(counts.clone(), calls, listen);
         let said = run(&folder, &remote_plan(&target, &fake.url(), "payments", "{ blackhole: {} }"));
-        assert_eq!((fake.toxics(), fake.state().enabled, fake.state().calls.len()), (vec![], true, 4), "left as it was");
+        let calls = fake.state().calls.len();
+        assert_eq!((fake.toxics(), fake.state().enabled, calls), (vec![], true, 4), "left as it was");
         said
     });
     carried_out(&said, "blackhole", &counts.operations, &counts.attempts);
