@@ -7,6 +7,8 @@ use fake::{Fake, Manner};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+/// The latency that counts as healthy is below the timeout, so that no more than 1% may meet one; what the machine's other work adds to a healthy
+/// millisecond is nothing that a run here is about.
 const PLAN: &str = "\
 version: 1
 name: remote
@@ -17,7 +19,7 @@ fleets:
 steady_state: { for: 3s }
 timeline:
   - { at: 4s, for: 2s, name: outage, fault: { FAULT: {} } }
-recovery: { within: 5s, hold: 2s }
+recovery: { within: 5s, hold: 2s, require: { p99: '<= 250ms' } }
 length: 14s
 ";
 
