@@ -350,7 +350,7 @@ fn remote_plan(target: &Server, api: &str, name: &str, fault: &str) -> String {
          fleets: {{ app: {{ clients: 40, policy: {{ attempts: 1, timeout: 4s }}, load: {{ constant: {{ rate: 60/s }} }} }} }}\n\
          steady_state: {{ for: 3s }}\n\
          timeline: [{{ at: 4s, for: 2s, name: outage, on: provider, fault: {fault} }}]\n\
-         recovery: {{ within: 5s, hold: 2s, span: 2s, operations: 100 }}\nlength: 14s\n",
+         recovery: {{ within: 5s, hold: 2s, span: 2s, operations: 100, require: {{ p99: '<= 500ms' }} }}\nlength: 14s\n",
         target.url()
     )
 }

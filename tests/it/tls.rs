@@ -92,7 +92,7 @@ proxies:
 fleets: { app: { clients: 20, policy: { attempts: 1, timeout: 3s }, load: { constant: { rate: 15/s } } } }
 steady_state: { for: 3s }
 timeline: [{ at: 4s, for: 2s, name: expired, on: provider, fault: { certificate: { kind: expired } } }]
-recovery: { within: 4s, hold: 2s, span: 2s, operations: 20 }
+recovery: { within: 4s, hold: 2s, span: 2s, operations: 20, require: { p99: '<= 2s' } }
 length: 13s
 ";
 
