@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const FAULTS: [&str; 4] = [
     r#"{"type":"latency","attributes":{"latency":0}}"#,
     r#"{"type":"bandwidth","attributes":{"rate":100000000}}"#,
-    r#"{"type":"limit_data","attributes":{"bytes":4000000000000000}}"#,
+    r#"{"type":"limit_data","attributes":{"bytes":1000000000}}"#,
     r#"{"type":"slow_close","attributes":{"delay":0}}"#,
 ];
 
