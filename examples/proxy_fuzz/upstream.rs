@@ -3,6 +3,8 @@
 use crate::corpus::RESPONSES;
 use crate::mutate::Dice;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -15,6 +17,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// A service on a thread of its own, as long as the process.
 pub struct Upstream {
     pub addr: SocketAddr,
+    reached: Arc<AtomicU64>,
 }
 
 impl Upstream {
@@ -26,16 +29,24 @@ impl Upstream {
         Self::start(None)
     }
 
+    /// How many connections came this far.
+    pub fn reached(&self) -> u64 {
+        self.reached.load(Ordering::SeqCst)
+    }
+
     fn start(hostile: Option<u64>) -> Self {
         let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         listener.set_nonblocking(true).expect("a socket");
         let addr = listener.local_addr().expect("an address");
+        let reached = Arc::<AtomicU64>::default();
+        let count = reached.clone();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
             runtime.block_on(async {
                 let listener = TcpListener::from_std(listener).expect("a listener");
                 for number in 0.. {
                     let Ok((stream, _)) = listener.accept().await else { continue };
+                    count.fetch_add(1, Ordering::SeqCst);
                     match hostile {
                         // Numbers that no message has.
                         Some(seed) => drop(tokio::spawn(harm(stream, Dice::of(seed, number | 1 << 63)))),
@@ -44,7 +55,7 @@ impl Upstream {
                 }
             });
         });
-        Self { addr }
+        Self { addr, reached }
     }
 }
 

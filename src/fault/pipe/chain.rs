@@ -218,7 +218,7 @@ impl Pipe {
     }
 
     /// Whether nothing waits, and no stage will do anything by itself.
-    fn is_quiet(&self) -> bool {
+    pub fn is_quiet(&self) -> bool {
         let by_itself = |slot: &Slot| slot.stage.closes_at().is_some() || slot.stage.resets_at().is_some();
         self.is_empty()
             && self.over.is_none()
