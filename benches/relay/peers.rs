@@ -255,6 +255,7 @@ fn milliseconds(word: &str) -> f64 {
 /// Many connections that do nothing.
 pub struct Idle {
     pub kilobytes_each: f64,
+    _kept: Vec<TcpStream>,
 }
 
 impl Idle {
@@ -276,6 +277,6 @@ impl Idle {
             }
             kept.push(stream);
         }
-        Self { kilobytes_each: (peer.resident_kilobytes() - before) / IDLE as f64 }
+        Self { kilobytes_each: (peer.resident_kilobytes() - before) / IDLE as f64, _kept: kept }
     }
 }

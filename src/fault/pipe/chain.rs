@@ -235,11 +235,11 @@ impl Pipe {
                 self.come_again(piece, upto);
             }
         }
-        match self.head.take() {
-            Some(Item::Bytes(piece)) => self.come_again(piece, self.slots.len()),
-            Some(Item::End(..)) => self.told = false,
-            None => {}
+        if let Some(Item::Bytes(piece)) = self.head.take() {
+            self.come_again(piece, self.slots.len());
         }
+        // So is the end, be it on its way or swallowed: it harms nothing if it comes after all, and without it nobody would ever let go.
+        self.told = false;
     }
 
     /// Gives back what the first so many stages have let go.
