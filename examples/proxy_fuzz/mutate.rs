@@ -90,9 +90,8 @@ impl Dice {
     }
 
     fn replace_number(&mut self, bytes: &mut Vec<u8>) {
-        let starts: Vec<usize> = (0..bytes.len())
-            .filter(|&at| bytes[at].is_ascii_digit() && (at == 0 || !bytes[at - 1].is_ascii_digit()))
-            .collect();
+        let starts: Vec<usize> =
+            (0..bytes.len()).filter(|&at| bytes[at].is_ascii_digit() && (at == 0 || !bytes[at - 1].is_ascii_digit())).collect();
         if starts.is_empty() {
             return;
         }

@@ -21,7 +21,8 @@ pub fn answers(mut bytes: &[u8], asked: &[u8], cut: bool) -> Result<u64, String>
             Err(why) => return Err(format!("no head: {why}")),
         };
         let status = answer.code.unwrap_or(0);
-        let header = |name: &str| answer.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value);
+        let header =
+            |name: &str| answer.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value);
         let length = header("content-length").and_then(|value| std::str::from_utf8(value).ok()?.parse::<usize>().ok());
         let length = match (status, length) {
             (100 | 204, None | Some(0)) => 0,

@@ -2,7 +2,7 @@
 
 use socket2::{Domain, Socket, Type};
 use std::future::Future;
-use std::io;
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,6 +32,11 @@ pub fn tries(most: u32, mut measure: impl FnMut() -> Result<(), String>) {
         }
     }
     panic!("missed every time: {missed:?}");
+}
+
+/// Says what was measured, to whoever runs the tests with `--nocapture`.
+pub fn note(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 pub fn on_runtime<T>(work: impl Future<Output = T>) -> T {
