@@ -4,7 +4,7 @@ use super::Context;
 use super::target::check_allowed;
 use crate::config::{At, Place};
 use crate::fault::external::{Demand, demand};
-use crate::fault::{Fault, Step};
+use crate::fault::{Fault, Step, TimeShape};
 use crate::plan::external::{External, ExternalProxy};
 use crate::plan::raw::RawStep;
 use crate::plan::url::Scheme;
@@ -65,6 +65,10 @@ fn name(At { value, place }: &At<String>, cx: &mut Context) {
 
 /// Refuses what a Toxiproxy cannot do, and warns of what it does otherwise.
 fn able(step: &Step, fault: &Fault, place: Place, raw: Option<&RawStep>, cx: &mut Context) {
+    if !step.which.is_all() || step.shape != TimeShape::FULL {
+        let message = "the Toxiproxy of `proxy` knows of no requests to choose from, and of no `ramp` or `flap`";
+        return cx.error(place, message, "leave `proxy` out, and our own proxy does it");
+    }
     let demand = match demand(fault) {
         Ok(demand) => demand,
         Err(unable) => {

@@ -14,6 +14,7 @@ mod names;
 mod network;
 mod policy;
 mod proxies;
+mod requests;
 mod returns;
 mod scope;
 mod service;
