@@ -72,9 +72,9 @@ impl Field {
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
-    let Some(program) = args.next() else { return said("usage: proxy_fuzz PATH-OF-STORMWAKE [SECONDS] [SEED]") };
+    let Some(program) = args.next() else { return usage() };
     let mut number = |default: u64| args.next().map_or(Some(default), |text| text.parse().ok());
-    let (Some(seconds), Some(seed)) = (number(20), number(1)) else { return said("SECONDS and SEED are whole numbers") };
+    let (Some(seconds), Some(seed)) = (number(20), number(1)) else { return usage() };
     let (hostile, fine) = (Upstream::hostile(seed), Upstream::fine());
     // One for calls alone, since they remove and redirect whatever they find; and one for traffic.
     let (mut called, mut passed) = (Plane::run(&program, &[]), Plane::run(&program, &["--threads", "2"]));
@@ -109,15 +109,19 @@ fn main() -> ExitCode {
     let (messages, judged) = (field.next.load(Ordering::SeqCst), field.judged.load(Ordering::SeqCst));
     let wrong = field.wrong.into_inner().expect("nobody panics while holding it");
     let reached = hostile.reached();
-    said(&format!(
+    say(&format!(
         "{messages} messages of seed {seed}: {judged} answers of the API judged, {reached} connections to the upstream, {peak} KiB of memory at most"
     ));
-    wrong.iter().for_each(|what| drop(said(what)));
+    wrong.iter().for_each(|what| say(what));
     if wrong.is_empty() && judged > 0 && reached > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn said(text: &str) -> ExitCode {
+fn say(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+fn usage() -> ExitCode {
+    say("usage: proxy_fuzz PATH-OF-STORMWAKE [SECONDS] [SEED]");
     ExitCode::FAILURE
 }
 
@@ -199,13 +203,13 @@ fn watch(field: &Field, called: &mut Plane, passed: &mut Plane, honest: [SocketA
     let mut dice = Dice::of(field.seed, u64::MAX);
     let mut peak = 0;
     while began.elapsed() < length && !field.is_over() {
-        let name = *dice.pick(&["http", "tcp"]);
+        let (name, toxic) = (*dice.pick(&["http", "tcp"]), dice.pick(TOXICS));
         match dice.below(8) {
             0 => drop(passed.does("POST", "/reset", "")),
             1 => drop(passed.does("POST", &format!("/proxies/{name}"), r#"{"enabled":false}"#)),
             2 => drop(passed.does("POST", &format!("/proxies/{name}"), r#"{"enabled":true}"#)),
             // It may be there already.
-            _ => drop(passed.ask("POST", &format!("/proxies/{name}/toxics"), *dice.pick(TOXICS))),
+            _ => drop(passed.ask("POST", &format!("/proxies/{name}/toxics"), toxic)),
         }
         if dice.one_in(20) {
             empty(called, field);

@@ -36,7 +36,8 @@ pub fn answers(mut bytes: &[u8], asked: &[u8], cut: bool) -> Result<u64, String>
         let Some(body) = rest.get(..if for_head { 0 } else { length }) else {
             return if cut { Ok(count) } else { Err("a body without its end".into()) };
         };
-        if !STATUSES.contains(&status) && !(status == 500 && names_no_listener(body)) {
+        let known = STATUSES.contains(&status) || (status == 500 && names_no_listener(body));
+        if !known {
             return Err(format!("status {status}"));
         }
         if !for_head && header("content-type") == Some(b"application/json") {

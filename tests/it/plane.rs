@@ -26,7 +26,8 @@ pub type Answer = (u16, String, String);
 impl Plane {
     /// Starts it with an API on a free port.
     pub fn start(args: &[&str]) -> Self {
-        Self::run(option_env!("CARGO_BIN_EXE_stormwake").expect("a test knows it"), args)
+        let Some(program) = option_env!("CARGO_BIN_EXE_stormwake") else { panic!("only a test knows where it is") };
+        Self::run(program, args)
     }
 
     /// Starts this program.

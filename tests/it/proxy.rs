@@ -1,10 +1,9 @@
 //! `stormwake proxy` as a process: what it serves, what its API changes, and how it ends.
 
-use crate::plane::Plane;
-use crate::support::{BINARY, Folder, Server, alone, read_head, shared, stormwake};
+use crate::plane::{Plane, listen_of};
+use crate::support::{Folder, Server, alone, read_head, shared, stormwake};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longer than anything takes that happens at all.
