@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const FAULTS: [&str; 4] = [
     r#"{"type":"latency","attributes":{"latency":0}}"#,
     r#"{"type":"bandwidth","attributes":{"rate":100000000}}"#,
-    r#"{"type":"limit_data","attributes":{"bytes":4000000000000000}}"#,
+    r#"{"type":"limit_data","attributes":{"bytes":1000000000}}"#,
     r#"{"type":"slow_close","attributes":{"delay":0}}"#,
 ];
 
@@ -255,6 +255,7 @@ fn milliseconds(word: &str) -> f64 {
 /// Many connections that do nothing.
 pub struct Idle {
     pub kilobytes_each: f64,
+    _kept: Vec<TcpStream>,
 }
 
 impl Idle {
@@ -276,6 +277,6 @@ impl Idle {
             }
             kept.push(stream);
         }
-        Self { kilobytes_each: (peer.resident_kilobytes() - before) / IDLE as f64 }
+        Self { kilobytes_each: (peer.resident_kilobytes() - before) / IDLE as f64, _kept: kept }
     }
 }

@@ -11,6 +11,7 @@ mod golden;
 mod guards;
 mod incident_b;
 mod nginx;
+mod plane;
 mod plans;
 mod presets;
 mod proxy;

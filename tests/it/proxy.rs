@@ -1,108 +1,15 @@
 //! `stormwake proxy` as a process: what it serves, what its API changes, and how it ends.
 
-use crate::support::{BINARY, Folder, Server, alone, read_head, shared, stormwake};
-use std::io::{BufRead, BufReader, Read, Write};
+use crate::plane::{Plane, listen_of};
+use crate::support::{Folder, Server, alone, read_head, shared, stormwake};
+use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Longer than anything takes that happens at all.
 const LONG: Duration = Duration::from_secs(10);
 /// As long as a call may take.
 const SOON: Duration = Duration::from_millis(50);
-
-/// The proxy, ended with the value.
-pub struct Plane {
-    child: Child,
-    /// What it said up to and including its API's address.
-    pub said: Vec<String>,
-    pub api: SocketAddr,
-}
-
-/// Status, content type (`-`: none) and body.
-pub type Answer = (u16, String, String);
-
-impl Plane {
-    /// Starts it with an API on a free port.
-    pub fn start(args: &[&str]) -> Self {
-        let mut command = Command::new(BINARY);
-        command.args(["proxy", "--api", "127.0.0.1:0"]).args(args);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
-        let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
-        let mut said = Vec::new();
-        let api = loop {
-            let line = lines.next().unwrap_or_else(|| panic!("it ended: {said:?}")).expect("text");
-            let api = line.strip_prefix("API at http://").and_then(|rest| rest.split(',').next()?.parse().ok());
-            said.push(line);
-            if let Some(api) = api {
-                break api;
-            }
-        };
-        // What it says later must not fill the pipe.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, said, api }
-    }
-
-    pub fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
-        self.ask_as("test", method, path, body)
-    }
-
-    pub fn ask_as(&self, agent: &str, method: &str, path: &str, body: &str) -> Answer {
-        let mut stream = TcpStream::connect(self.api).expect("the API listens");
-        stream.set_read_timeout(Some(LONG)).expect("a socket");
-        let length = body.len();
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: t\r\nuser-agent: {agent}\r\nconnection: close\r\ncontent-length: {length}"
-        );
-        stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).expect("it reads");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("it answers");
-        let (head, body) = text.split_once("\r\n\r\n").expect("a head");
-        let kind = head.lines().find_map(|line| line.strip_prefix("content-type: ")).unwrap_or("-");
-        (head[9..12].parse().expect("a status"), kind.into(), body.into())
-    }
-
-    /// Asks for what must be granted; the body.
-    fn does(&self, method: &str, path: &str, body: &str) -> String {
-        let (status, _, said) = self.ask(method, path, body);
-        assert!((200..300).contains(&status), "{method} {path} {body}: {status} {said}");
-        said
-    }
-
-    /// Makes a proxy on a free port; where it listens.
-    pub fn proxy(&self, name: &str, upstream: SocketAddr) -> SocketAddr {
-        let body = format!(r#"{{"name":"{name}","listen":"127.0.0.1:0","upstream":"{upstream}"}}"#);
-        listen_of(&self.does("POST", "/proxies", &body))
-    }
-
-    fn signal(&self, signal: &str) {
-        let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().expect("kill is there");
-        assert!(status.success());
-    }
-
-    fn ended(&mut self) -> ExitStatus {
-        let start = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().expect("it is ours") {
-                return status;
-            }
-            assert!(start.elapsed() < LONG, "it does not end");
-            std::thread::yield_now();
-        }
-    }
-}
-
-impl Drop for Plane {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn listen_of(json: &str) -> SocketAddr {
-    let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
-    json["listen"].as_str().expect("an address").parse().expect("an address")
-}
 
 /// A service that answers each request with its name.
 fn named(name: &str) -> (Server, SocketAddr) {

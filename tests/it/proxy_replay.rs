@@ -1,6 +1,6 @@
 //! The answers of a real Toxiproxy 2.12, asked of ours: the same but for the differences that are meant.
 
-use crate::proxy::{Answer, Plane};
+use crate::plane::{Answer, Plane};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
 use stormwake::engine::live::plane::DIFFERENCES;

@@ -218,7 +218,7 @@ impl Pipe {
     }
 
     /// Whether nothing waits, and no stage will do anything by itself.
-    fn is_quiet(&self) -> bool {
+    pub fn is_quiet(&self) -> bool {
         let by_itself = |slot: &Slot| slot.stage.closes_at().is_some() || slot.stage.resets_at().is_some();
         self.is_empty()
             && self.over.is_none()
@@ -235,11 +235,11 @@ impl Pipe {
                 self.come_again(piece, upto);
             }
         }
-        match self.head.take() {
-            Some(Item::Bytes(piece)) => self.come_again(piece, self.slots.len()),
-            Some(Item::End(..)) => self.told = false,
-            None => {}
+        if let Some(Item::Bytes(piece)) = self.head.take() {
+            self.come_again(piece, self.slots.len());
         }
+        // So is the end, be it on its way or swallowed: it harms nothing if it comes after all, and without it nobody would ever let go.
+        self.told = false;
     }
 
     /// Gives back what the first so many stages have let go.

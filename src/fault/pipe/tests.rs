@@ -225,6 +225,14 @@ fn a_stall_swallows_and_closes_after_silence_or_at_a_moment() {
 }
 
 #[test]
+fn an_end_that_was_swallowed_comes_when_the_fault_goes() {
+    for specs in [[Spec::Stall(stall::Stall::forever())], [Spec::ResetPeer(ms(20))]] {
+        check(&specs, &[(0, Finish), (5_000, Retune(vec![]))], &[(5_000, "Fin")]);
+        check(&specs, &[(0, Finish), (5_000, Retune(vec![delay(9)]))], &[(9_000, "Fin")]);
+    }
+}
+
+#[test]
 fn a_slow_close_is_late_and_its_bytes_are_not() {
     check(&[Spec::SlowClose(ms(50))], &[(0, Push(10)), (1_000, Finish)], &[(0, "10"), (51_000, "Fin")]);
 }
