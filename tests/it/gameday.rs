@@ -2,7 +2,7 @@
 //! against what the service and the provider themselves have counted.
 
 use crate::external::fake::Fake;
-use crate::proxy::Plane;
+use crate::plane::Plane;
 use crate::support::{Folder, Said, Server, stormwake, with_evidence};
 use serde_json::Value;
 use std::io::{ErrorKind, Read, Write};

@@ -1,6 +1,6 @@
 //! TLS on both sides of a proxy, of a plan's and of `stormwake proxy`: real clients, a real upstream, and a certificate that has expired.
 
-use crate::proxy::Plane;
+use crate::plane::Plane;
 use crate::support::{Folder, Server, shared, stormwake, with_evidence};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
