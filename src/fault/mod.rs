@@ -178,6 +178,28 @@ impl Fault {
         }
     }
 
+    /// Whether it answers requests, and so needs a proxy that knows them.
+    pub fn of_requests(&self) -> bool {
+        match self {
+            Self::Status(_) | Self::RateLimit(_) => true,
+            Self::Refuse(_)
+            | Self::Hang(_)
+            | Self::Blackhole(_)
+            | Self::Reset(_)
+            | Self::Latency(_)
+            | Self::Close(_)
+            | Self::Bandwidth(_)
+            | Self::Slicer(_)
+            | Self::LimitData(_)
+            | Self::SlowClose(_)
+            | Self::Loss(_)
+            | Self::HalfOpen(_)
+            | Self::Stall(_)
+            | Self::Certificate(_)
+            | Self::HandshakeHang(_) => false,
+        }
+    }
+
     /// What it does to a TLS handshake that begins while it acts; the dice are the connection's.
     fn handshake(&self, dice: Dice) -> Option<Handshake> {
         match self {

@@ -15,6 +15,7 @@ mod plans;
 mod presets;
 mod proxy;
 mod proxy_replay;
+mod proxy_v1;
 mod seeds;
 mod signals;
 mod simulated;

@@ -48,12 +48,15 @@ impl Plane {
     }
 
     pub fn ask_as(&self, agent: &str, method: &str, path: &str, body: &str) -> Answer {
+        self.ask_with(&format!("user-agent: {agent}"), method, path, body)
+    }
+
+    /// Asks with one header more.
+    pub fn ask_with(&self, header: &str, method: &str, path: &str, body: &str) -> Answer {
         let mut stream = TcpStream::connect(self.api).expect("the API listens");
         stream.set_read_timeout(Some(LONG)).expect("a socket");
         let length = body.len();
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: t\r\nuser-agent: {agent}\r\nconnection: close\r\ncontent-length: {length}"
-        );
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: t\r\n{header}\r\nconnection: close\r\ncontent-length: {length}");
         stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).expect("it reads");
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("it answers");
@@ -63,14 +66,14 @@ impl Plane {
     }
 
     /// Asks for what must be granted; the body.
-    fn does(&self, method: &str, path: &str, body: &str) -> String {
+    pub fn does(&self, method: &str, path: &str, body: &str) -> String {
         let (status, _, said) = self.ask(method, path, body);
         assert!((200..300).contains(&status), "{method} {path} {body}: {status} {said}");
         said
     }
 
     /// Makes a proxy on a free port; where it listens.
-    fn proxy(&self, name: &str, upstream: SocketAddr) -> SocketAddr {
+    pub fn proxy(&self, name: &str, upstream: SocketAddr) -> SocketAddr {
         let body = format!(r#"{{"name":"{name}","listen":"127.0.0.1:0","upstream":"{upstream}"}}"#);
         listen_of(&self.does("POST", "/proxies", &body))
     }
@@ -99,26 +102,26 @@ impl Drop for Plane {
     }
 }
 
-fn listen_of(json: &str) -> SocketAddr {
+pub fn listen_of(json: &str) -> SocketAddr {
     let json: serde_json::Value = serde_json::from_str(json).expect("JSON");
     json["listen"].as_str().expect("an address").parse().expect("an address")
 }
 
 /// A service that answers each request with its name.
-fn named(name: &str) -> (Server, SocketAddr) {
+pub fn named(name: &str) -> (Server, SocketAddr) {
     let server = Server::answering(format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{name}", name.len()));
     let addr = server.url().trim_start_matches("http://").trim_end_matches('/').parse().expect("an address");
     (server, addr)
 }
 
-fn connect(addr: SocketAddr) -> TcpStream {
+pub fn connect(addr: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(addr).expect("it listens");
     stream.set_read_timeout(Some(LONG)).expect("a socket");
     stream
 }
 
 /// Sends a request and gives the last bytes of the answer.
-fn get(stream: &mut TcpStream, length: usize) -> std::io::Result<String> {
+pub fn get(stream: &mut TcpStream, length: usize) -> std::io::Result<String> {
     stream.write_all(b"GET / HTTP/1.1\r\nhost: t\r\n\r\n")?;
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -383,6 +386,12 @@ fn calls_are_answered_whatever_the_connections_do() {
         ("POST", "/proxies/fine", r#"{"upstream":"localhost:9"}"#),
         ("POST", "/proxies", r#"{"name":"more","upstream":"127.0.0.1:9"}"#),
         ("DELETE", "/proxies/more", ""),
+        ("PUT", "/v1/proxies/hung/faults/out", r#"{"fault":{"hang":{}}}"#),
+        ("PUT", "/v1/proxies/hung/faults/out", r#"{"fault":{"reset":{}},"for":"30s"}"#),
+        ("GET", "/v1/proxies", ""),
+        ("PUT", "/v1/faults", r#"{"fine":{"thin":{"fault":{"bandwidth":{"rate":"1KB/s"}}}}}"#),
+        ("POST", "/v1/leases", ""),
+        ("GET", "/v1/leases", ""),
         ("POST", "/reset", ""),
     ];
     // Three tries: what else the machine does for a moment must not decide.

@@ -95,8 +95,7 @@ pub(super) fn on(step: &RawStep, proxies: &[NamedProxy], raw: &RawPlan, cx: &mut
         }
     }
     let proxy = proxies.get(usize::from(number) - 1);
-    let of_requests = matches!(fault.value, Fault::Status(_) | Fault::RateLimit(_));
-    if proxy.is_some_and(|proxy| proxy.config.protocol == Spoken::Tcp) && of_requests {
+    if proxy.is_some_and(|proxy| proxy.config.protocol == Spoken::Tcp) && fault.value.of_requests() {
         let message = format!("`{}` answers requests, and `{name}` sees bytes", fault.value.key());
         cx.error(*place, message, format!("write `protocol: http` at `proxies.{name}`, or use `reset`, `hang` or `blackhole`"));
     }
