@@ -71,7 +71,7 @@ pub struct Plan {
     pub steady_state: Option<SteadyState>,
     /// The faults, in the order of the plan.
     pub timeline: Vec<Step>,
-    /// The Toxiproxies that carry out faults in the place of our proxies.
+    /// The servers that carry out faults in the place of our proxies.
     pub external: Vec<External>,
     /// What else happens, in the order of its moments; at one moment in the order of the plan.
     pub actions: Vec<Action>,
@@ -168,7 +168,7 @@ impl Plan {
         bounded
     }
 
-    /// The steps of the timeline that a Toxiproxy carries out.
+    /// The steps of the timeline that a Toxiproxy or a `stormwake proxy` carries out.
     pub fn remote_steps(&self) -> Vec<usize> {
         self.external.iter().flat_map(|external| external.remotes(&self.timeline)).map(|remote| remote.step).collect()
     }

@@ -5,6 +5,7 @@ mod bad_input;
 mod bisect;
 mod calibrate;
 mod devices;
+mod driven;
 mod external;
 mod gameday;
 mod golden;

@@ -1,48 +1,74 @@
-//! Checks of what a Toxiproxy is to carry out: that it can.
+//! Checks of what a Toxiproxy or a `stormwake proxy` is to carry out: that it can.
 
 use super::Context;
 use super::target::check_allowed;
-use crate::config::{At, Place};
-use crate::fault::external::{Demand, demand};
+use crate::config::{At, Place, Value};
+use crate::fault::external::{Demand, Server, demand};
 use crate::fault::{Fault, Step};
-use crate::plan::external::{External, ExternalProxy};
+use crate::plan::external::{External, json_of};
 use crate::plan::raw::RawStep;
-use crate::plan::url::Scheme;
+use crate::plan::url::{Scheme, TargetUrl};
 use crate::plan::{RawPlan, TargetConfig};
 use crate::time::Span;
+use std::collections::BTreeMap;
 
 /// The longest name of a proxy.
 const MAX_NAME: usize = 200;
 
-/// The Toxiproxies of a plan, each with the proxy of the plan whose faults it carries out.
+/// The servers of a plan, each with the proxy of the plan whose faults it carries out.
 pub(super) fn check(raw: &RawPlan, steps: &[Step], cx: &mut Context) -> Vec<External> {
     let given = raw.proxy.as_ref().and_then(|proxy| proxy.0.as_ref());
     let Some(At { value: proxy, place }) = given else { return Vec::new() };
-    let external = External { on: 0, toxiproxy: proxy.toxiproxy.value.clone(), name: proxy.name.value.clone() };
-    url(proxy, raw.target.0.as_ref().map(|target| &target.value), cx);
-    name(&proxy.name, cx);
+    let Some((server, api)) = proxy.server() else { return Vec::new() };
+    let (name, texts) = (proxy.name.value.clone(), BTreeMap::new());
+    let mut external = External { on: 0, server, api: api.value.clone(), name, texts };
+    url(server, api, raw.target.0.as_ref().map(|target| &target.value), cx);
+    named(server, &proxy.name, cx);
     if raw.target.0.as_ref().is_some_and(|target| target.value.service.is_some()) {
-        let message = "no Toxiproxy stands before or behind the built-in target: its faults would strike nothing";
+        let message = format!("no {server} stands before or behind the built-in target: its faults would strike nothing");
         cx.error(*place, message, "give the target as a `url`, or leave `proxy` out");
     }
-    let its: Vec<&Step> = steps.iter().filter(|step| external.carries_out(step)).collect();
+    let its: Vec<(usize, &Step)> = steps.iter().enumerate().filter(|(_, step)| external.carries_out(step)).collect();
     if its.is_empty() {
-        cx.warn(*place, "no fault of the timeline goes to the Toxiproxy", "add one, or leave `proxy` out");
+        cx.warn(*place, format!("no fault of the timeline goes to the {server}"), "add one, or leave `proxy` out");
     }
     let written: Vec<&At<RawStep>> = raw.timeline.0.iter().flatten().filter_map(|step| step.0.as_ref()).collect();
-    for step in its {
+    for (index, step) in its {
         let Some(fault) = &step.fault else { continue };
-        let raw = written.iter().find(|raw| raw.place == step.place).map(|raw| &raw.value);
-        let place = raw.and_then(|raw| raw.fault.as_ref()).map_or(step.place, |fault| fault.place);
-        able(step, fault, place, raw, cx);
+        let raw_step = written.iter().find(|raw| raw.place == step.place).map(|raw| &raw.value);
+        let place = raw_step.and_then(|raw| raw.fault.as_ref()).map_or(step.place, |fault| fault.place);
+        scopes(server, step, raw_step, cx);
+        match server {
+            Server::Toxiproxy => able(step, fault, place, cx),
+            Server::Stormwake => drop(external.texts.insert(index, text(step, raw, cx))),
+        }
     }
     vec![external]
 }
 
-fn url(proxy: &ExternalProxy, target: Option<&TargetConfig>, cx: &mut Context) {
-    let At { value: url, place } = &proxy.toxiproxy;
+/// The keys of a step that say when, where and what it is called; a fault's own are the others.
+const NOT_OF_FAULTS: [&str; 8] = ["at", "for", "name", "on", "fleets", "regions", "destinations", "repeat"];
+
+/// A step as `/v1` takes it. Its end is told only where its shape in time depends on that: else the run says when it is over.
+fn text(step: &Step, raw: &RawPlan, cx: &Context) -> String {
+    let list = cx.root.get("timeline").map(|node| &node.value);
+    let Some(Value::List(items)) = list else { return String::new() };
+    let Some(node) = items.iter().find(|item| item.place == step.place) else { return String::new() };
+    let mut fault = json_of(node);
+    let ramps = node.get("ramp").is_some();
+    if let Some(entries) = fault.as_object_mut() {
+        entries.retain(|key, _| !NOT_OF_FAULTS.contains(&key.as_str()) || (ramps && key == "for"));
+        if let Some(scale) = raw.time_scale.as_ref().and_then(|scale| scale.0) {
+            entries.insert("time_scale".into(), scale.to_string().into());
+        }
+    }
+    fault.to_string()
+}
+
+fn url(server: Server, At { value: url, place }: &At<TargetUrl>, target: Option<&TargetConfig>, cx: &mut Context) {
     if url.scheme == Scheme::Https {
-        cx.error(*place, "a Toxiproxy's control API speaks no TLS", format!("write `http://{}`", url.authority()));
+        let message = format!("a {server}'s control API speaks no TLS");
+        cx.error(*place, message, format!("write `http://{}`", url.authority()));
     }
     if url.path != "/" {
         let message = format!("`{url}`: expected scheme, host and port, the paths of the API are known");
@@ -53,18 +79,28 @@ fn url(proxy: &ExternalProxy, target: Option<&TargetConfig>, cx: &mut Context) {
     }
 }
 
-fn name(At { value, place }: &At<String>, cx: &mut Context) {
+fn named(server: Server, At { value, place }: &At<String>, cx: &mut Context) {
     let sound = !value.is_empty() && value.len() <= MAX_NAME && !value.contains('/') && !value.chars().any(char::is_control);
     if !sound {
         let message = format!(
-            "expected the name of a proxy of the Toxiproxy: up to {MAX_NAME} letters, and no `/`, which its API cannot find"
+            "expected the name of a proxy of the {server}: up to {MAX_NAME} letters, and no `/`, which its API cannot find"
         );
         cx.error(*place, message, "`curl URL/proxies` lists them");
     }
 }
 
+/// Refuses what limits a step to a part of the traffic: whose it is only the run's own proxy can tell.
+fn scopes(server: Server, step: &Step, raw: Option<&RawStep>, cx: &mut Context) {
+    let Some(raw) = raw else { return };
+    let keys = [("fleets", &raw.fleets), ("regions", &raw.regions), ("destinations", &raw.destinations)];
+    for (key, place) in keys.into_iter().filter_map(|(key, given)| given.as_ref().map(|given| (key, given.place))) {
+        let message = format!("`{key}` limits `{}` to some of the traffic, and a {server} cannot tell whose it is", step.name);
+        cx.error(place, message, format!("leave `{key}` out; or leave `proxy` out, and our own proxy does it"));
+    }
+}
+
 /// Refuses what a Toxiproxy cannot do, and warns of what it does otherwise.
-fn able(step: &Step, fault: &Fault, place: Place, raw: Option<&RawStep>, cx: &mut Context) {
+fn able(step: &Step, fault: &Fault, place: Place, cx: &mut Context) {
     let demand = match demand(fault) {
         Ok(demand) => demand,
         Err(unable) => {
@@ -72,10 +108,6 @@ fn able(step: &Step, fault: &Fault, place: Place, raw: Option<&RawStep>, cx: &mu
             return cx.error(place, message, unable.remedy);
         }
     };
-    for (key, place) in scopes(raw) {
-        let message = format!("`{key}` limits `{}` to some of the traffic, and a Toxiproxy cannot tell whose it is", step.name);
-        cx.error(place, message, format!("leave `{key}` out; or leave `proxy` out, and our own proxy does it"));
-    }
     if matches!(&demand, Demand::Toxics(toxics) if toxics.iter().any(|toxic| toxic.toxicity < 1.0)) {
         let message = format!("a Toxiproxy draws the share of `{}` once for each connection, not for each request", step.name);
         cx.warn(place, message, "expect it to strike all requests of some connections, and none of others");
@@ -86,11 +118,4 @@ fn able(step: &Step, fault: &Fault, place: Place, raw: Option<&RawStep>, cx: &mu
         let message = format!("the delay of `{}` is rounded: a Toxiproxy counts whole milliseconds", step.name);
         cx.warn(place, message, "such as `add: 800ms`");
     }
-}
-
-/// What limits a step to a part of the traffic, and where.
-fn scopes(raw: Option<&RawStep>) -> Vec<(&'static str, Place)> {
-    let Some(raw) = raw else { return Vec::new() };
-    let keys = [("fleets", &raw.fleets), ("regions", &raw.regions), ("destinations", &raw.destinations)];
-    keys.into_iter().filter_map(|(key, given)| given.as_ref().map(|given| (key, given.place))).collect()
 }

@@ -184,18 +184,6 @@ impl Tree {
     }
 }
 
-/// A part of a body as JSON: what stands there is text, whatever it was, for so the records read it.
-pub fn json_of(node: &Node) -> serde_json::Value {
-    match &node.value {
-        Value::Null => serde_json::Value::Null,
-        Value::Text(text) => text.as_str().into(),
-        Value::List(items) => items.iter().map(json_of).collect(),
-        Value::Map(entries) => {
-            serde_json::Value::Object(entries.iter().map(|(key, node)| (key.name.clone(), json_of(node))).collect())
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
