@@ -1,7 +1,7 @@
 //! Which faults act at one moment: a snapshot that decides the fate of requests.
 
 use super::rule::Rule;
-use super::{Effect, Fate, Handshake, Judgement, Origin, Request, Strike};
+use super::{Effect, Fate, Handshake, Judgement, Matchers, Origin, Pending, Request, Strike};
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
 
@@ -12,12 +12,24 @@ pub struct Active {
     seed: u64,
     /// In the order of the plan.
     rules: Arc<[Arc<Rule>]>,
+    matchers: Matchers,
 }
 
 impl Active {
     /// These rules, in this order; `seed` is the run's.
     pub fn new(seed: u64, rules: Vec<Arc<Rule>>) -> Self {
-        Self { seed, rules: rules.into() }
+        Self { seed, rules: rules.into(), matchers: Matchers::default() }
+    }
+
+    /// The same, of a plan with these matchers, whether or not a rule that acts here has one.
+    #[must_use]
+    pub fn with_matchers(self, matchers: &Matchers) -> Self {
+        Self { matchers: matchers.clone(), ..self }
+    }
+
+    /// What a request's head is to be held against, for any rule that acts while it is in flight.
+    pub fn matchers(&self) -> &Matchers {
+        &self.matchers
     }
 
     /// The rules that act, in the order of the plan.
@@ -33,7 +45,7 @@ impl Active {
     /// Those of them that act at one of a plan's proxies.
     pub fn at_proxy(&self, proxy: u16) -> Self {
         let there = self.rules.iter().filter(|rule| rule.step.on == proxy);
-        Self { seed: self.seed, rules: there.cloned().collect() }
+        Self { seed: self.seed, rules: there.cloned().collect(), matchers: self.matchers.clone() }
     }
 
     /// The seed that dice are mixed with.
@@ -49,6 +61,11 @@ impl Active {
     /// Whether a step acts.
     pub fn contains(&self, step: usize) -> bool {
         self.rules.iter().any(|rule| rule.number == step)
+    }
+
+    /// The rule of a step, if it acts.
+    pub fn rule(&self, step: usize) -> Option<&Arc<Rule>> {
+        self.rules.iter().find(|rule| rule.number == step)
     }
 
     /// Counts something that a step touched; nothing where it does not act here.
@@ -75,21 +92,36 @@ impl Active {
 
     /// The fate of a request that comes at `now`.
     pub fn judge(&self, request: &Request, now: Timestamp) -> Judgement {
-        self.judge_by(request, now, |_| true)
+        self.judge_again(request, now, &[], Course::default())
     }
 
-    /// The fate of a request that `step` held until it ended. It has met the steps of `judged`, the snapshot of its
-    /// first judgement, up to and including that one; the others have their say now.
-    pub fn judge_released(&self, request: &Request, now: Timestamp, step: usize, judged: &Active) -> Judgement {
-        self.judge_by(request, now, |other| other > step || !judged.contains(other))
+    /// The fate of a request that was held, see [`Hold`](super::Hold): the steps that it has not met have their say.
+    pub(super) fn judge_again(&self, request: &Request, now: Timestamp, met: &[usize], mut course: Course) -> Judgement {
+        let meets = |rule: &&Rule| !met.contains(&rule.number) && rule.is_meant_for(Some(request));
+        for rule in self.striking(request.origin).filter(meets) {
+            // Of what may come to an answer the first is the one that does.
+            if course.harm.is_some() && rule.is_of_answers() {
+                continue;
+            }
+            if let Some(fate) = course.meet(rule.number, rule.effect(request, self.seed, now)) {
+                return course.end(fate);
+            }
+        }
+        course.through()
     }
 
-    /// What the steps that act here, and did not in `before`, do to a live connection as they begin; with the step
-    /// that does it. `in_flight` is the request on the connection, if there is one.
-    pub fn onset(&self, before: &Active, origin: impl Into<Origin>, in_flight: Option<&Request>) -> Option<(usize, Strike)> {
-        let begins = |rule: &&Rule| !before.contains(rule.number) && rule.step.is_meant_for(in_flight);
+    /// What the steps that act here, and did not in `before`, do to a live connection as they begin, at `now`; with the step
+    /// that does it. `in_flight` is the request on the connection, if there is one. Steps that count requests begin with those to come.
+    pub fn onset(
+        &self,
+        before: &Active,
+        origin: impl Into<Origin>,
+        in_flight: Option<&Request>,
+        now: Timestamp,
+    ) -> Option<(usize, Strike)> {
+        let begins = |rule: &&Rule| !before.contains(rule.number) && !rule.counts() && rule.is_meant_for(in_flight);
         self.striking(origin.into()).filter(begins).find_map(|rule| {
-            let dice = in_flight.map(|request| request.dice(self.seed, rule.number));
+            let dice = in_flight.map(|request| rule.dice(request, self.seed, now));
             rule.step.fault.as_ref()?.onset(dice).map(|strike| (rule.number, strike))
         })
     }
@@ -97,7 +129,7 @@ impl Active {
     /// What becomes of a TLS handshake that begins now, with the step that has the say; none where it goes on in good order. The
     /// connection is given as its first request would be, by [`Request::foreign`]. Steps in `met` have had their say.
     pub fn handshake(&self, connection: &Request, met: &[usize]) -> Option<(usize, Handshake)> {
-        let meets = |rule: &&Rule| rule.step.is_meant_for(None) && !met.contains(&rule.number);
+        let meets = |rule: &&Rule| rule.is_meant_for(None) && !rule.step.which.counts() && !met.contains(&rule.number);
         self.striking(connection.origin).filter(meets).find_map(|rule| {
             let dice = connection.dice(self.seed, rule.number);
             rule.step.fault.as_ref()?.handshake(dice).map(|handshake| (rule.number, handshake))
@@ -107,38 +139,78 @@ impl Active {
     fn striking(&self, origin: Origin) -> impl Iterator<Item = &Rule> {
         self.rules.iter().map(|rule| &**rule).filter(move |rule| rule.step.strikes(origin))
     }
+}
 
-    fn judge_by(&self, request: &Request, now: Timestamp, has_a_say: impl Fn(usize) -> bool) -> Judgement {
-        let mut delay = Span::ZERO;
-        let mut touched = Vec::new();
-        let meets = |rule: &&Rule| has_a_say(rule.number) && rule.step.is_meant_for(Some(request));
-        for rule in self.striking(request.origin).filter(meets) {
-            let step = rule.number;
-            let effect = rule.effect(request.dice(self.seed, step), now);
-            if effect != Effect::Pass {
-                touched.push(step);
+/// A request on its way through the faults.
+#[derive(Default)]
+pub(super) struct Course {
+    /// What delays it so far.
+    delay: Span,
+    touched: Vec<usize>,
+    entered: Vec<usize>,
+    /// What is to come to its answer.
+    harm: Option<Pending>,
+    /// How many had touched it before that.
+    harmed_at: usize,
+}
+
+impl Course {
+    /// Of a request that has come so far.
+    pub(super) fn going_on(delay: Span, harm: Option<Pending>) -> Self {
+        Self { delay, harm, ..Self::default() }
+    }
+
+    /// What a step does to it: its fate, where that ends its way.
+    fn meet(&mut self, step: usize, effect: Effect) -> Option<Fate> {
+        let delay = self.delay;
+        let fate = match effect {
+            Effect::Pass => return None,
+            Effect::Enter => {
+                self.entered.push(step);
+                return None;
             }
-            let fate = match effect {
-                Effect::Pass | Effect::Witness => continue,
-                Effect::Delay(more) => {
-                    delay += more;
-                    continue;
-                }
-                Effect::Answer { status, hint, body } => Fate::Answer { delay, status, hint, body },
-                Effect::Swallow { release } => Fate::Swallow { step, release },
-                Effect::Close => Fate::Close { delay },
-                Effect::Reset => Fate::Reset { delay },
-            };
-            return Judgement { fate, touched };
-        }
-        Judgement { fate: Fate::Forward { delay }, touched }
+            Effect::Harm(harm) => {
+                (self.harm, self.harmed_at) = (Some(Pending { step, harm: Box::new(harm) }), self.touched.len());
+                return None;
+            }
+            Effect::Witness => None,
+            Effect::Delay(more) => {
+                self.delay += more;
+                None
+            }
+            Effect::Wait { at_most } => Some(Fate::Wait { step, at_most, delay }),
+            Effect::Answer(answer) => Some(Fate::Answer { delay, answer }),
+            Effect::Malformed(kind) => Some(Fate::Malformed { delay, kind }),
+            Effect::Swallow { release } => Some(Fate::Swallow { step, release }),
+            Effect::Close => Some(Fate::Close { delay }),
+            Effect::Reset => Some(Fate::Reset { delay }),
+        };
+        self.touched.push(step);
+        fate
+    }
+
+    /// It goes no further, for now or for good. What would have come to its answer does so only if it goes on.
+    fn end(self, fate: Fate) -> Judgement {
+        let goes_on = matches!(fate, Fate::Wait { .. } | Fate::Swallow { release: true, .. });
+        let pending = self.harm.filter(|_| goes_on);
+        Judgement { fate, touched: self.touched, entered: self.entered, pending }
+    }
+
+    /// It has met them all, and goes to the upstream.
+    fn through(mut self) -> Judgement {
+        let harm = self.harm.take().map(|Pending { step, harm }| {
+            self.touched.insert(self.harmed_at, step);
+            harm
+        });
+        let fate = Fate::Forward { delay: self.delay, harm };
+        self.end(fate)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::timeline::tests::{at, fault, step};
-    use super::super::{Step, Timeline};
+    use super::super::{Answer, CutEnd, Harm, Keep, Step, Timeline};
     use super::*;
 
     /// All steps at once, at second 1.
@@ -158,9 +230,9 @@ mod tests {
 
     #[test]
     fn delays_add_and_the_first_terminal_fate_wins() {
-        let answer = |status, delay| Fate::Answer { delay, status, hint: None, body: String::new() };
-        assert_eq!(judge(&[]), (Fate::Forward { delay: Span::ZERO }, vec![]));
-        assert_eq!(judge(&["latency 10", "latency 20"]), (Fate::Forward { delay: ms(30) }, vec![0, 1]));
+        let answer = |status, delay| Fate::Answer { delay, answer: Answer::bare(status, None) };
+        assert_eq!(judge(&[]), (Fate::forward(Span::ZERO), vec![]));
+        assert_eq!(judge(&["latency 10", "latency 20"]), (Fate::forward(ms(30)), vec![0, 1]));
         assert_eq!(judge(&["latency 10", "status 503", "latency 20"]), (answer(503, ms(10)), vec![0, 1]));
         assert_eq!(judge(&["status 503", "status 500"]), (answer(503, Span::ZERO), vec![0]));
         assert_eq!(judge(&["hang", "reset"]), (Fate::Swallow { step: 0, release: false }, vec![0]));
@@ -173,7 +245,7 @@ mod tests {
         let both = active(&["status 503", "limit 1"]);
         for n in 0..10 {
             let fate = both.judge(&Request::ours(0, n, 1), at(1)).fate;
-            assert!(matches!(fate, Fate::Answer { status: 503, .. }));
+            assert!(matches!(fate, Fate::Answer { answer: Answer { status: 503, .. }, .. }));
         }
         let limit = active(&["limit 1"]);
         let touched: Vec<usize> = (0..3).map(|n| limit.judge(&Request::ours(0, n, 1), at(1)).touched.len()).collect();
@@ -186,10 +258,13 @@ mod tests {
         let steps = vec![changed("a"), step("late", 0, 10, fault("latency 5")), step("out", 0, 10, fault("reset")), changed("b")];
         let active = Timeline::new(steps, 7).active(at(1));
         let judged = active.judge(&Request::ours(0, 1, 1), at(1));
-        assert_eq!(judged, Judgement { fate: Fate::Reset { delay: ms(5) }, touched: vec![0, 1, 2] });
+        assert_eq!(
+            judged,
+            Judgement { fate: Fate::Reset { delay: ms(5) }, touched: vec![0, 1, 2], entered: vec![], pending: None }
+        );
         let alone = Timeline::new(vec![changed("a")], 7).active(at(1));
         assert_eq!(alone.judge(&Request::ours(0, 1, 1), at(1)).touched, [0]);
-        assert_eq!(alone.onset(&Timeline::new(vec![], 7).active(at(1)), 0, None), None);
+        assert_eq!(alone.onset(&Timeline::new(vec![], 7).active(at(1)), 0, None, at(1)), None);
     }
 
     #[test]
@@ -201,7 +276,7 @@ mod tests {
         assert_eq!(struck, [false, true, false, true]);
         assert_eq!(active.refusing(1).collect::<Vec<_>>(), [0]);
         assert_eq!(active.refusing(2).count(), 0);
-        assert_eq!(active.onset(&Timeline::new(vec![], 7).active(at(1)), 2, None), None);
+        assert_eq!(active.onset(&Timeline::new(vec![], 7).active(at(1)), 2, None, at(1)), None);
     }
 
     #[test]
@@ -213,10 +288,10 @@ mod tests {
         for (name, struck) in [(&b"big"[..], true), (b"healthy", false)] {
             let request = Request::ours(0, 1, 1).bound_for(destination_key(name));
             assert_eq!(active.judge(&request, at(1)).touched == [0], struck);
-            assert_eq!(active.onset(&none, 0, Some(&request)).is_some(), struck);
+            assert_eq!(active.onset(&none, 0, Some(&request), at(1)).is_some(), struck);
         }
         assert!(active.judge(&Request::ours(0, 1, 1), at(1)).touched.is_empty(), "it goes nowhere in particular");
-        assert_eq!(active.onset(&none, 0, None), None, "an idle connection goes nowhere");
+        assert_eq!(active.onset(&none, 0, None, at(1)), None, "an idle connection goes nowhere");
     }
 
     #[test]
@@ -228,7 +303,7 @@ mod tests {
             let origin = Origin { fleet, region };
             assert_eq!(!active.judge(&Request::ours(origin, 1, 1), at(1)).touched.is_empty(), struck, "{origin:?}");
             assert_eq!(active.refusing(origin).count() == 1, struck);
-            assert_eq!(active.onset(&Timeline::new(vec![], 7).active(at(1)), origin, None).is_some(), struck);
+            assert_eq!(active.onset(&Timeline::new(vec![], 7).active(at(1)), origin, None, at(1)).is_some(), struck);
         }
     }
 
@@ -236,7 +311,7 @@ mod tests {
     fn what_begins_strikes_live_connections_once_and_in_order() {
         let request = Request::ours(0, 1, 1);
         let none = active(&[]);
-        let onset = |faults: &[&str], in_flight: bool| active(faults).onset(&none, 0, in_flight.then_some(&request));
+        let onset = |faults: &[&str], in_flight: bool| active(faults).onset(&none, 0, in_flight.then_some(&request), at(1));
         assert_eq!(onset(&["latency 5", "status 503", "limit 1"], true), None);
         assert_eq!(onset(&["hang"], false), None);
         assert_eq!(onset(&["hang-release"], true), Some((0, Strike::Swallow { release: true })));
@@ -244,7 +319,48 @@ mod tests {
         assert_eq!(onset(&["hang", "reset"], false), Some((1, Strike::Reset)));
         assert_eq!(onset(&["latency 5", "refuse"], false), Some((1, Strike::Reset)));
         let acting = active(&["refuse"]);
-        assert_eq!(acting.onset(&acting, 0, Some(&request)), None, "what acted before has had its say");
+        assert_eq!(acting.onset(&acting, 0, Some(&request), at(1)), None, "what acted before has had its say");
+    }
+
+    #[test]
+    fn what_comes_to_an_answer_ends_nothing_and_the_first_of_it_counts() {
+        let forward = |millis, harm| Fate::Forward { delay: ms(millis), harm: Some(Box::new(harm)) };
+        let cut = |bytes| Harm::Cut { keep: Keep::Bytes(bytes), end: CutEnd::Fin };
+        assert_eq!(judge(&["truncate 3", "latency 10"]), (forward(10, cut(3)), vec![0, 1]));
+        assert_eq!(judge(&["latency 10", "truncate 3"]), (forward(10, cut(3)), vec![0, 1]));
+        assert_eq!(judge(&["reset-after", "truncate 3"]), (forward(0, Harm::Reset), vec![0]));
+        let refused = Fate::Answer { delay: Span::ZERO, answer: Answer::bare(500, None) };
+        assert_eq!(judge(&["status-after 503", "status 500"]), (refused, vec![1]), "no answer comes that it could replace");
+        let replaced = Harm::Replace(Answer::bare(503, None));
+        assert_eq!(judge(&["status-after 503", "lose"]), (forward(0, replaced), vec![0]));
+    }
+
+    #[test]
+    fn a_place_is_taken_on_the_way_and_whoever_finds_none_waits_there() {
+        let limited = active(&["latency 5", "at-once 100", "status 418"]);
+        let judge = |ticket| limited.judge(&Request::ours(0, 1, 1).on(ticket), at(1));
+        let first = judge(1);
+        assert_eq!((first.touched, first.entered), (vec![0, 2], vec![1]));
+        let wait = Fate::Wait { step: 1, at_most: ms(100), delay: ms(5) };
+        assert_eq!((judge(2).fate, judge(3).touched), (wait, vec![0, 1]));
+        let rule = limited.rule(1).unwrap();
+        assert_eq!((rule.leave(1), rule.has_place(2)), (Some(2), true));
+    }
+
+    #[test]
+    fn a_fault_that_counts_begins_with_those_to_come_and_one_that_ramps_with_nobody() {
+        use super::super::{Per, Ramp, TimeShape, Which};
+        let none = Timeline::new(vec![], 7).active(at(1));
+        let request = Request::ours(0, 1, 1);
+        let onset =
+            |step: Step, second| Timeline::new(vec![step], 7).active(at(second)).onset(&none, 0, Some(&request), at(second));
+        let counts = Which { first: Some(9), per: Some(Per::Run), ..Which::ALL };
+        assert_eq!(onset(Step { which: counts, ..step("a", 1, 9, fault("hang")) }, 1), None);
+        let ramp = Some(Ramp { r#in: Span::from_secs(4), out: Span::ZERO });
+        let ramps = |text| Step { shape: TimeShape { ramp: ramp.clone(), ..TimeShape::FULL }, ..step("a", 1, 9, fault(text)) };
+        assert_eq!((onset(ramps("hang"), 1), onset(ramps("hang"), 5).is_some()), (None, true));
+        let active = Timeline::new(vec![ramps("latency 100")], 7).active(at(2));
+        assert_eq!(active.judge(&request, at(2)).fate, Fate::forward(ms(25)));
     }
 
     #[test]
@@ -262,27 +378,11 @@ mod tests {
         assert_eq!(handshake(&["hang-release", "untrusted"], &[]), hold(0, true));
         assert_eq!(handshake(&["blackhole", "untrusted"], &[]), hold(0, false));
         assert_eq!(handshake(&["untrusted", "blackhole"], &[]), show(0, Untrusted));
-        assert_eq!(judge(&["expired", "handshake-hang"]), (Fate::Forward { delay: Span::ZERO }, vec![]));
-        assert_eq!(active(&["expired", "handshake-hang"]).onset(&active(&[]), 0, Some(&connection)), None);
+        assert_eq!(judge(&["expired", "handshake-hang"]), (Fate::forward(Span::ZERO), vec![]));
+        assert_eq!(active(&["expired", "handshake-hang"]).onset(&active(&[]), 0, Some(&connection), at(1)), None);
         let scoped = Step { fleets: Some(vec![1]), ..step("scoped", 0, 10, fault("expired")) };
         let scoped = Timeline::new(vec![scoped], 7).active(at(1));
         assert_eq!(scoped.handshake(&connection, &[]), None);
         assert_eq!(scoped.handshake(&Request::foreign(1, 3, 0), &[]), show(0, Expired));
-    }
-
-    #[test]
-    fn what_is_released_meets_only_what_it_has_not_met() {
-        let steps = vec![
-            step("slow", 0, 10, fault("latency 5")),
-            step("hang", 0, 5, fault("hang-release")),
-            step("later", 4, 10, fault("latency 7")),
-            step("behind", 0, 10, fault("latency 100")),
-        ];
-        let timeline = Timeline::new(steps, 7);
-        let request = Request::ours(0, 1, 1);
-        let judged = timeline.active(at(1));
-        assert_eq!(judged.judge(&request, at(1)).fate, Fate::Swallow { step: 1, release: true });
-        let released = timeline.active(at(5)).judge_released(&request, at(5), 1, &judged);
-        assert_eq!(released, Judgement { fate: Fate::Forward { delay: ms(107) }, touched: vec![2, 3] });
     }
 }

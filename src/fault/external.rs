@@ -42,6 +42,8 @@ pub struct Remote {
     pub fault: Fault,
     /// The same as a `stormwake proxy` takes it, in JSON; empty for a Toxiproxy.
     pub text: String,
+    /// Whether it needs to know requests.
+    pub of_requests: bool,
     /// Whether the server ends it by itself.
     pub ends: bool,
 }

@@ -1,7 +1,10 @@
 //! The fate of a request: who it is, the dice it rolls, what faults do to it.
 
+use super::answer::Answer;
+use super::malformed::Nonsense;
+use super::truncate::{CutEnd, Keep};
 use super::{CertificateKind, Stream};
-use crate::policy::hint::Said;
+use crate::keyword;
 use crate::rng::{self, Key, Purpose};
 use crate::time::{Share, Span};
 
@@ -28,6 +31,14 @@ pub struct Request {
     pub origin: Origin,
     /// Where it goes, as [`destination_key`] says; 0 where nobody says.
     pub destination: u64,
+    /// Its connection, by a number that no other one of its proxy has.
+    pub connection: u64,
+    /// What names it where it waits for a place: no two requests that are under way at one proxy have the same.
+    pub ticket: u64,
+    /// Its client, by a number; that of its connection where nobody says.
+    pub client: u64,
+    /// The matchers that it fits, see [`Matchers::bits`](super::Matchers::bits).
+    pub matched: u64,
     key: Key,
 }
 
@@ -38,7 +49,7 @@ impl Request {
         let origin = origin.into();
         let client = (idempotency_key >> 96) as u32 ^ (idempotency_key >> 64) as u32;
         let key = Key { seed: 0, fleet: origin.fleet.into(), client, operation: idempotency_key as u64, attempt };
-        Self { origin, destination: 0, key }
+        Self { origin, destination: 0, connection: 0, ticket: 0, client: 0, matched: 0, key }
     }
 
     /// Somebody else's request: the n-th one on a connection, and the connection's number. Attempts of ours count
@@ -46,7 +57,7 @@ impl Request {
     pub fn foreign(origin: impl Into<Origin>, connection: u32, request: u64) -> Self {
         let origin = origin.into();
         let key = Key { seed: 0, fleet: origin.fleet.into(), client: connection, operation: request, attempt: 0 };
-        Self { origin, destination: 0, key }
+        Self { origin, destination: 0, connection: 0, ticket: 0, client: 0, matched: 0, key }.on(connection.into())
     }
 
     /// The same, bound for a destination. Its dice are the same.
@@ -54,10 +65,31 @@ impl Request {
         Self { destination, ..self }
     }
 
+    /// The same, on a connection, whose number is its ticket too, since one request at a time is on it; and its client's, until
+    /// [`Request::of_client`] says more. Its dice are the same.
+    pub const fn on(self, connection: u64) -> Self {
+        Self { connection, ticket: connection, client: connection, ..self }
+    }
+
+    /// The same, with another ticket. Its dice are the same.
+    pub const fn with_ticket(self, ticket: u64) -> Self {
+        Self { ticket, ..self }
+    }
+
+    /// The same, of a client. Its dice are the same.
+    pub const fn of_client(self, client: u64) -> Self {
+        Self { client, ..self }
+    }
+
+    /// The same, which fits these matchers. Its dice are the same.
+    pub const fn fitting(self, matched: u64) -> Self {
+        Self { matched, ..self }
+    }
+
     /// The dice that it rolls against the fault of one step.
     pub(super) fn dice(&self, seed: u64, step: usize) -> Dice {
         let mixed = seed ^ (step as u64 + 1).wrapping_mul(0xd1b5_4a32_d192_ed03);
-        Dice(Key { seed: mixed, ..self.key })
+        Dice { key: Key { seed: mixed, ..self.key }, level: 1.0 }
     }
 }
 
@@ -69,28 +101,52 @@ pub fn destination_key(name: &[u8]) -> u64 {
 
 /// The draws of one request against one fault. Asked twice, they say the same.
 #[derive(Clone, Copy, Debug)]
-pub struct Dice(Key);
+pub struct Dice {
+    key: Key,
+    /// How much of its harm the fault does now, from 0 to 1.
+    level: f64,
+}
 
 impl Dice {
-    /// Whether a fault that strikes this share of requests strikes this one. 0% never does, 100% always.
+    /// Against a fault that does so much of its harm.
+    pub const fn at_level(self, level: f64) -> Self {
+        Self { level, ..self }
+    }
+
+    /// How much of its harm the fault does now, from 0 to 1.
+    pub const fn level(self) -> f64 {
+        self.level
+    }
+
+    /// Whether a fault that strikes this share of requests strikes this one, or the part of that share which a ramp has come to. 0% never
+    /// does, 100% always.
     pub fn strikes(self, share: Share) -> bool {
-        self.0.stream(Purpose::FaultShare).unit() < share.get()
+        self.is_below(share.get() * self.level)
+    }
+
+    /// The same, whatever a ramp has come to.
+    pub fn strikes_in_full(self, share: Share) -> bool {
+        self.is_below(share.get())
+    }
+
+    fn is_below(self, share: f64) -> bool {
+        share >= 1.0 || self.key.stream(Purpose::FaultShare).unit() < share
     }
 
     /// The stream that a delay is drawn from.
     pub(super) fn delay(self) -> rng::Stream {
-        self.0.stream(Purpose::FaultJitter)
+        self.key.stream(Purpose::FaultJitter)
     }
 
     /// The stream of the n-th draw for one direction of a connection.
     pub(super) fn bytes(self, stream: Stream, n: u64) -> rng::Stream {
         let operation = n << 1 | u64::from(stream == Stream::Downstream);
-        Key { operation, ..self.0 }.stream(Purpose::Bytes)
+        Key { operation, ..self.key }.stream(Purpose::Bytes)
     }
 
     /// `middle` + U(−spread, +spread), never below zero.
     pub fn around(self, middle: Span, spread: Span) -> Span {
-        let widest = spread.scale(2.0 * self.0.stream(Purpose::FaultJitter).unit());
+        let widest = spread.scale(2.0 * self.key.stream(Purpose::FaultJitter).unit());
         middle + widest - spread
     }
 }
@@ -104,15 +160,19 @@ pub enum Effect {
     Witness,
     /// It is held up on its way to the upstream.
     Delay(Span),
-    /// It is answered without the upstream.
-    Answer {
-        /// The status.
-        status: u16,
-        /// The hint, if there is one.
-        hint: Option<Said>,
-        /// The body.
-        body: String,
+    /// It has a place among those that pass at once, until it ends.
+    Enter,
+    /// It waits for such a place, so long at most.
+    Wait {
+        /// How long.
+        at_most: Span,
     },
+    /// It is answered without the upstream.
+    Answer(Answer),
+    /// It is answered without the upstream, with what is no HTTP.
+    Malformed(Nonsense),
+    /// It goes to the upstream, and its answer comes to harm.
+    Harm(Harm),
     /// It is never answered, or not before the fault ends.
     Swallow {
         /// Whether it goes on when the fault ends.
@@ -124,6 +184,43 @@ pub enum Effect {
     Reset,
 }
 
+keyword! {
+    /// On which side of the upstream's work a fault strikes.
+    pub enum When {
+        /// The upstream never sees the request.
+        before => Before,
+        /// The upstream does the work, and its answer is what the fault strikes.
+        after => After,
+    }
+}
+
+/// What comes to the answer of a request that was let through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Harm {
+    /// Another answer takes its place.
+    Replace(Answer),
+    /// What is no HTTP takes its place, and the connection ends.
+    Malformed(Nonsense),
+    /// It is lost, and the connection reset.
+    Reset,
+    /// It is lost, and nothing is said of it.
+    Lose,
+    /// Its body is cut, and the connection ends; not where nothing is left to cut.
+    Cut {
+        /// How much of it passes.
+        keep: Keep,
+        /// How the connection ends.
+        end: CutEnd,
+    },
+    /// Its body comes in drops.
+    Drip {
+        /// So many bytes.
+        bytes: u32,
+        /// Behind a pause each.
+        every: Span,
+    },
+}
+
 /// What the proxy does with one request, over all faults that act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -131,17 +228,31 @@ pub enum Fate {
     Forward {
         /// Zero where nothing delays it.
         delay: Span,
+        /// What comes to its answer.
+        harm: Option<Box<Harm>>,
     },
     /// It is answered after a delay; the upstream never sees it.
     Answer {
         /// Zero where nothing delays it.
         delay: Span,
-        /// The status.
-        status: u16,
-        /// The hint, if there is one.
-        hint: Option<Said>,
-        /// The body.
-        body: String,
+        /// The answer.
+        answer: Answer,
+    },
+    /// It is answered after a delay with what is no HTTP, and its connection ends; the upstream never sees it.
+    Malformed {
+        /// Zero where nothing delays it.
+        delay: Span,
+        /// What is wrong with it.
+        kind: Nonsense,
+    },
+    /// It waits in the queue of `step` for a place among those that pass at once, and then goes on through the faults behind.
+    Wait {
+        /// The step that has the places.
+        step: usize,
+        /// How long at most; then it is refused.
+        at_most: Span,
+        /// What delayed it up to there; that time runs while it waits.
+        delay: Span,
     },
     /// It is never answered; with `release`, it goes on once `step` no longer acts.
     Swallow {
@@ -162,6 +273,13 @@ pub enum Fate {
     },
 }
 
+impl Fate {
+    /// It goes to the upstream after a delay, and its answer comes to no harm.
+    pub const fn forward(delay: Span) -> Self {
+        Self::Forward { delay, harm: None }
+    }
+}
+
 /// A fate, and the steps that had a hand in it, in the order of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
@@ -169,6 +287,19 @@ pub struct Judgement {
     pub fate: Fate,
     /// The indexes of the steps that touched the request.
     pub touched: Vec<usize>,
+    /// The indexes of the steps among whose places it has one now, to be given back when it ends.
+    pub entered: Vec<usize>,
+    /// What is to come to the answer of a request that is held and may yet go on; its step has not touched it before that.
+    pub pending: Option<Pending>,
+}
+
+/// What is to come to an answer, and by which step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// The step.
+    pub step: usize,
+    /// What it does.
+    pub harm: Box<Harm>,
 }
 
 /// What a fault does to a live connection as it begins.

@@ -25,7 +25,11 @@ impl Latency {
     }
 
     pub(super) fn effect(&self, dice: Dice) -> Effect {
-        if dice.strikes(self.share) { Effect::Delay(self.delays().draw(&mut dice.delay())) } else { Effect::Pass }
+        if !dice.strikes_in_full(self.share) {
+            return Effect::Pass;
+        }
+        // A ramp makes the delay grow, not the share.
+        Effect::Delay(self.delays().draw(&mut dice.delay()).scale(dice.level()))
     }
 }
 
@@ -45,5 +49,7 @@ mod tests {
         assert!(delays.iter().all(|d| (ms(40)..=ms(60)).contains(d)));
         assert!(delays.iter().any(|d| *d < ms(45)) && delays.iter().any(|d| *d > ms(55)), "the jitter uses its range");
         assert!(effects.iter().all(|e| matches!(e, Effect::Delay(_) | Effect::Pass)));
+        let whole = Latency { share: Share::ALL, jitter: ms(0), ..latency };
+        assert_eq!(whole.effect(Request::ours(0, 1, 1).dice(1, 0).at_level(0.5)), Effect::Delay(ms(25)));
     }
 }

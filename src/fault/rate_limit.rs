@@ -1,23 +1,26 @@
 //! Requests above a rate are refused.
 
-use super::Effect;
+use super::answer::check_status;
+use super::{Answer, Effect};
 use crate::pace::Pacer;
 use crate::policy::hint::{HintForm, Said};
 use crate::record;
 use crate::time::{Rate, Span};
 
 record! {
-    /// Requests above a rate are answered with 429 (a token bucket).
+    /// Requests above a rate are refused, with 429 where nothing else is said (a token bucket).
     pub struct RateLimit {
         /// Requests per second that pass.
         rate: Rate,
         /// How many may pass at once after a quiet time.
         burst: u32 = 1,
+        /// The status of a refusal.
+        status: u16 = 429,
         /// How long a refusal asks its client to wait.
         retry_after: Option<Span>,
         /// In which form it says so; `Retry-After` in seconds where nothing is said.
         hint: Option<HintForm>,
-    } => |limit: &RateLimit| Said::check(limit.retry_after, limit.hint)
+    } => |limit: &RateLimit| check_status(limit.status).and_then(|()| Said::check(limit.retry_after, limit.hint))
 }
 
 impl RateLimit {
@@ -26,7 +29,7 @@ impl RateLimit {
         if token {
             return Effect::Pass;
         }
-        Effect::Answer { status: 429, hint: Said::new(self.retry_after, self.hint), body: String::new() }
+        Effect::Answer(Answer::bare(self.status, Said::new(self.retry_after, self.hint)))
     }
 
     /// The bucket of this limit, full.
@@ -41,14 +44,15 @@ mod tests {
     use crate::time::Timestamp;
 
     fn limit(rate: f64, burst: u32) -> RateLimit {
-        RateLimit { rate: Rate::per_second(rate).unwrap(), burst, retry_after: Some(Span::from_secs(3)), hint: None }
+        RateLimit { rate: Rate::per_second(rate).unwrap(), burst, status: 429, retry_after: Some(Span::from_secs(3)), hint: None }
     }
 
     #[test]
-    fn it_refuses_with_429_and_a_hint() {
+    fn it_refuses_with_its_status_and_a_hint() {
         let hint = Said::new(Some(Span::from_secs(3)), None);
-        let refusal = Effect::Answer { status: 429, hint, body: String::new() };
-        assert_eq!(limit(1.0, 1).effect(false), refusal);
+        assert_eq!(limit(1.0, 1).effect(false), Effect::Answer(Answer::bare(429, hint)));
+        let other = RateLimit { status: 503, ..limit(1.0, 1) };
+        assert_eq!(other.effect(false), Effect::Answer(Answer::bare(503, hint)));
         assert_eq!(limit(1.0, 1).effect(true), Effect::Pass);
     }
 

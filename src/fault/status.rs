@@ -1,12 +1,14 @@
 //! Requests are answered with a status.
 
-use super::{Dice, Effect};
+use super::answer::{check_headers, check_status};
+use super::{Answer, Dice, Effect, Harm, When};
+use crate::config::Table;
 use crate::policy::hint::{HintForm, Said};
 use crate::record;
 use crate::time::{Share, Span};
 
 record! {
-    /// Requests are answered with a status before the upstream sees them.
+    /// Requests are answered with a status, before the upstream sees them or in the place of its answer.
     pub struct Status {
         /// The status.
         code: u16,
@@ -14,25 +16,38 @@ record! {
         retry_after: Option<Span>,
         /// In which form it says so; `Retry-After` in seconds where nothing is said.
         hint: Option<HintForm>,
+        /// Headers of the answer, beside what frames it and the hint.
+        headers: Table<String> = Table::default(),
         /// The body of the answer.
         body: String = String::new(),
+        /// Before the upstream sees the request, or after it has done the work: then this takes the place of its answer.
+        when: When = When::Before,
         /// The share of requests that it strikes.
         share: Share = Share::ALL,
-    } => |s: &Status| check_status(s.code).and_then(|()| Said::check(s.retry_after, s.hint))
+    } => |s: &Status| {
+        check_status(s.code).and_then(|()| Said::check(s.retry_after, s.hint)).and_then(|()| check_headers(&s.headers))
+    }
 }
 
 impl Status {
+    /// A status and nothing more, for every request.
+    pub fn bare(code: u16) -> Self {
+        let (headers, body, when) = (Table::default(), String::new(), When::Before);
+        Self { code, retry_after: None, hint: None, headers, body, when, share: Share::ALL }
+    }
+
     pub(super) fn effect(&self, dice: Dice) -> Effect {
         if !dice.strikes(self.share) {
             return Effect::Pass;
         }
-        Effect::Answer { status: self.code, hint: Said::new(self.retry_after, self.hint), body: self.body.clone() }
+        let headers = self.headers.0.iter().map(|entry| (entry.name.clone(), entry.value.clone())).collect();
+        let hint = Said::new(self.retry_after, self.hint);
+        let answer = Answer { status: self.code, hint, headers, body: self.body.clone() };
+        match self.when {
+            When::Before => Effect::Answer(answer),
+            When::After => Effect::Harm(Harm::Replace(answer)),
+        }
     }
-}
-
-/// A final status that a proxy may answer with.
-pub(crate) fn check_status(code: u16) -> Result<(), String> {
-    if (200..=599).contains(&code) { Ok(()) } else { Err(format!("{code} is not a status of an answer: expected 200 to 599")) }
 }
 
 #[cfg(test)]
@@ -43,17 +58,11 @@ mod tests {
     #[test]
     fn it_answers_what_it_strikes() {
         let dice = Request::ours(0, 1, 1).dice(1, 0);
-        let with = |share| Status { code: 503, retry_after: Some(Span::from_secs(2)), hint: None, body: "down".into(), share };
-        let hint = Said::new(Some(Span::from_secs(2)), None);
-        let answer = Effect::Answer { status: 503, hint, body: "down".into() };
-        assert_eq!(with(Share::ALL).effect(dice), answer);
-        assert_eq!(with(Share::default()).effect(dice), Effect::Pass);
-    }
-
-    #[test]
-    fn a_status_is_a_final_one() {
-        assert!(check_status(200).is_ok() && check_status(599).is_ok());
-        assert!(check_status(101).unwrap_err().contains("200 to 599"));
-        assert!(check_status(600).is_err());
+        let wait = Some(Span::from_secs(2));
+        let with = |share, when| Status { retry_after: wait, body: "down".into(), share, when, ..Status::bare(503) }.effect(dice);
+        let answer = Answer { body: "down".into(), ..Answer::bare(503, Said::new(wait, None)) };
+        assert_eq!(with(Share::ALL, When::Before), Effect::Answer(answer.clone()));
+        assert_eq!(with(Share::ALL, When::After), Effect::Harm(Harm::Replace(answer)));
+        assert_eq!(with(Share::default(), When::Before), Effect::Pass);
     }
 }

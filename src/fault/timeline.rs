@@ -1,7 +1,7 @@
 //! The timeline: which faults act when, and the phases that they cut a run into.
 
 use super::rule::Rule;
-use super::{Active, Fault, Origin, Request};
+use super::{Active, Fault, Matchers, Origin, Request, TimeShape, Which};
 use crate::config::Place;
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
@@ -26,6 +26,10 @@ pub struct Step {
     pub destinations: Option<Vec<u64>>,
     /// The regions it strikes, of all fleets that it strikes, in order; none for all of them.
     pub regions: Option<Vec<Origin>>,
+    /// Which requests it strikes, of all those.
+    pub which: Which,
+    /// Its shape in time.
+    pub shape: TimeShape,
     /// Where it stands in the plan.
     pub place: Place,
 }
@@ -45,9 +49,19 @@ impl Step {
         }
     }
 
-    /// Whether it acts at a moment: from its start, included, to its end, excluded.
-    fn acts(&self, now: Timestamp) -> bool {
+    /// Whether a moment lies in it: from its start, included, to its end, excluded.
+    pub fn spans(&self, now: Timestamp) -> bool {
         self.from <= now && now < self.to
+    }
+
+    /// Whether it acts at a moment, and does not rest.
+    pub fn acts(&self, now: Timestamp) -> bool {
+        self.spans(now) && !self.shape.rests(self.from, now)
+    }
+
+    /// How much of its harm it does at a moment, from 0 to 1.
+    pub(super) fn level(&self, now: Timestamp) -> f64 {
+        self.shape.level(self.from, self.to, now)
     }
 
     /// Whether it is meant for a request; for a connection without one, where it is limited to no destination.
@@ -83,13 +97,15 @@ pub enum Transition {
 pub struct Timeline {
     seed: u64,
     rules: Arc<[Arc<Rule>]>,
+    matchers: Matchers,
 }
 
 impl Timeline {
     /// The timeline of a plan's steps; `seed` is the run's.
     pub fn new(steps: Vec<Step>, seed: u64) -> Self {
-        let rules = steps.into_iter().enumerate().map(|(number, step)| Arc::new(Rule::new(number, step)));
-        Self { seed, rules: rules.collect() }
+        let matchers = Matchers::of(steps.iter().filter_map(|step| step.which.r#match.as_ref()));
+        let rules = steps.into_iter().enumerate().map(|(number, step)| Arc::new(Rule::new(number, step).known_to(&matchers)));
+        Self { seed, rules: rules.collect(), matchers }
     }
 
     /// The steps, in the order of the plan.
@@ -107,13 +123,31 @@ impl Timeline {
         self.rules.get(step).map_or(0, |rule| rule.touched())
     }
 
-    /// The moments at which what acts changes, in order, each once.
+    /// What a request's head is to be held against in this run.
+    pub fn matchers(&self) -> &Matchers {
+        &self.matchers
+    }
+
+    /// Requests that a fault left alone for want of room to count them.
+    pub fn left_out(&self) -> u64 {
+        self.rules.iter().map(|rule| rule.left_out()).sum()
+    }
+
+    /// The moments at which what acts changes, in order, each once: starts and ends, rests and what ends them.
     pub fn changes(&self) -> Vec<Timestamp> {
+        let turns = self.steps().flat_map(|step| step.shape.turns(step.from, step.to, MOST_TURNS));
+        in_order(self.borders().into_iter().chain(turns).collect())
+    }
+
+    /// The moments at which a fault starts or ends.
+    fn borders(&self) -> Vec<Timestamp> {
         let lasting = self.steps().filter(|step| step.from < step.to);
-        let mut moments: Vec<Timestamp> = lasting.flat_map(|step| [step.from, step.to]).collect();
-        moments.sort_unstable();
-        moments.dedup();
-        moments
+        in_order(lasting.flat_map(|step| [step.from, step.to]).collect())
+    }
+
+    /// The numbers of the steps that a moment lies in, whether or not they rest then.
+    pub fn spanning(&self, now: Timestamp) -> Vec<usize> {
+        self.rules.iter().filter(|rule| rule.step.spans(now)).map(|rule| rule.number).collect()
     }
 
     /// What acts at a moment. What ends at that moment no longer does, what begins at it does.
@@ -133,10 +167,10 @@ impl Timeline {
         ended.chain(began).collect()
     }
 
-    /// The phases of a run of this length: gapless from its start to its end, cut where what acts changes.
+    /// The phases of a run of this length: gapless from its start to its end, cut where a fault starts or ends.
     pub fn phases(&self, length: Span) -> Vec<Phase> {
         let end = Timestamp::ZERO + length;
-        let mut cuts = self.changes();
+        let mut cuts = self.borders();
         cuts.retain(|&cut| Timestamp::ZERO < cut && cut < end);
         cuts.insert(0, Timestamp::ZERO);
         cuts.push(end);
@@ -144,8 +178,7 @@ impl Timeline {
     }
 
     fn phase(&self, from: Timestamp, to: Timestamp) -> Phase {
-        let acting = self.active(from);
-        let faults: Vec<String> = acting.rules().iter().map(|rule| rule.step.name.clone()).collect();
+        let faults: Vec<String> = self.steps().filter(|step| step.spans(from)).map(|step| step.name.clone()).collect();
         let name = if faults.is_empty() { self.quiet_name(from) } else { faults.join("+") };
         Phase { name, from, to, faults }
     }
@@ -165,8 +198,18 @@ impl Timeline {
     }
 
     fn snapshot(&self, acts: impl Fn(&Step) -> bool) -> Active {
-        Active::new(self.seed, self.rules.iter().filter(|rule| acts(&rule.step)).cloned().collect())
+        let rules = self.rules.iter().filter(|rule| acts(&rule.step)).cloned().collect();
+        Active::new(self.seed, rules).with_matchers(&self.matchers)
     }
+}
+
+/// The most times that one fault begins to rest or to act again; beyond it stays as it is. A plan with so many is refused before.
+pub const MOST_TURNS: usize = 10_000;
+
+fn in_order(mut moments: Vec<Timestamp>) -> Vec<Timestamp> {
+    moments.sort_unstable();
+    moments.dedup();
+    moments
 }
 
 #[cfg(test)]
@@ -189,6 +232,8 @@ pub(crate) mod tests {
             fleets: None,
             destinations: None,
             regions: None,
+            which: Which::ALL,
+            shape: TimeShape::FULL,
             place: Place::default(),
         }
     }
@@ -203,24 +248,42 @@ pub(crate) mod tests {
             "close" => Fault::Close(Close {}),
             "hang" => Fault::Hang(Hang { release: false }),
             "hang-release" => Fault::Hang(Hang { release: true }),
-            "blackhole" => Fault::Blackhole(Blackhole { share: all, release: false }),
-            "blackhole-release" => Fault::Blackhole(Blackhole { share: all, release: true }),
-            "blackhole-half" => Fault::Blackhole(Blackhole { share: Share::new(0.5).unwrap(), release: false }),
-            "reset" => Fault::Reset(Reset { share: all }),
-            "reset-half" => Fault::Reset(Reset { share: Share::new(0.5).unwrap() }),
+            "blackhole" => Fault::Blackhole(Blackhole { share: all, release: false, when: When::Before }),
+            "blackhole-release" => Fault::Blackhole(Blackhole { share: all, release: true, when: When::Before }),
+            "blackhole-half" => {
+                Fault::Blackhole(Blackhole { share: Share::new(0.5).unwrap(), release: false, when: When::Before })
+            }
+            "reset" => Fault::Reset(Reset { share: all, when: When::Before }),
+            "reset-after" => Fault::Reset(Reset { share: all, when: When::After }),
+            "lose" => Fault::Blackhole(Blackhole { share: all, release: false, when: When::After }),
+            "reset-half" => Fault::Reset(Reset { share: Share::new(0.5).unwrap(), when: When::Before }),
             "latency" => Fault::Latency(Latency {
                 add: Span::from_millis(number),
                 jitter: Span::ZERO,
                 distribution: Distribution::Uniform,
                 share: all,
             }),
-            "status" => {
-                Fault::Status(Status { code: number as u16, retry_after: None, hint: None, body: String::new(), share: all })
-            }
-            "status-none" => Fault::Status(Status { code: 503, retry_after: None, hint: None, body: String::new(), share: none }),
+            "status" => Fault::Status(Status::bare(number as u16)),
+            "status-none" => Fault::Status(Status { share: none, ..Status::bare(503) }),
+            "status-after" => Fault::Status(Status { when: When::After, ..Status::bare(number as u16) }),
+            "truncate" => Fault::Truncate(Truncate { keep: None, bytes: Some(number), end: CutEnd::Fin, share: all }),
+            "truncate-rst" => Fault::Truncate(Truncate { keep: None, bytes: Some(number), end: CutEnd::Rst, share: all }),
+            "truncate-half" => Fault::Truncate(Truncate { keep: None, bytes: None, end: CutEnd::Fin, share: all }),
+            "slow" => Fault::SlowBody(SlowBody { bytes: 2, every: Span::from_millis(number), share: all }),
+            "malformed" => Fault::Malformed(Malformed { kind: Nonsense::ALL[number as usize], when: When::Before, share: all }),
+            "malformed-after" => Fault::Malformed(Malformed { kind: Nonsense::StatusLine, when: When::After, share: all }),
+            "at-once" => Fault::LimitConcurrency(LimitConcurrency {
+                limit: 1,
+                queue: 1,
+                wait: Span::from_millis(number),
+                status: 503,
+                retry_after: None,
+                hint: None,
+            }),
             "limit" => Fault::RateLimit(RateLimit {
                 rate: Rate::per_second(number as f64).unwrap(),
                 burst: 1,
+                status: 429,
                 retry_after: Some(Span::from_millis(1_500)),
                 hint: None,
             }),
@@ -275,5 +338,36 @@ pub(crate) mod tests {
         let changed = Timeline::transitions(&timeline.active(at(3)), &timeline.active(at(4)));
         assert_eq!(changed, [Transition::Ended(1), Transition::Began(0)]);
         assert!(timeline.nothing().is_empty());
+    }
+
+    #[test]
+    fn a_rest_is_a_change_and_no_end() {
+        let flap = TimeShape { flap: Some(Flap { on: Span::from_secs(2), off: Span::from_secs(3) }), ..TimeShape::FULL };
+        let steps = vec![Step { shape: flap, ..step("flaps", 2, 9, fault("hang")) }, step("b", 3, 5, fault("reset"))];
+        let timeline = Timeline::new(steps, 1);
+        assert_eq!(timeline.changes(), [at(2), at(3), at(4), at(5), at(7), at(9)]);
+        let acting: Vec<Vec<usize>> = (1..10).map(|second| timeline.active(at(second)).steps()).collect();
+        let wanted: [&[usize]; 9] = [&[], &[0], &[0, 1], &[1], &[], &[], &[0], &[0], &[]];
+        assert_eq!(acting, wanted);
+        assert_eq!(names(&timeline, 10), ["steady 2s", "flaps 3s", "flaps+b 5s", "flaps 9s", "after flaps 10s"]);
+    }
+
+    #[test]
+    fn all_snapshots_of_a_run_look_at_the_same_of_a_head() {
+        let of = |path: &str| Match { method: None, path: Some(path.into()), header: Default::default() };
+        let by = |name, from, path: &str| {
+            let which = Which { r#match: Some(of(path)), ..Which::ALL };
+            Step { which, ..step(name, from, from + 1, fault("status 503")) }
+        };
+        let timeline = Timeline::new(vec![by("a", 1, "/a"), by("b", 2, "/b"), by("c", 3, "/a")], 1);
+        let looked_at = |snapshot: Active| snapshot.matchers().len();
+        assert_eq!((looked_at(timeline.nothing()), looked_at(timeline.active(at(1)))), (2, 2));
+        assert_eq!(looked_at(timeline.active(at(2)).at_proxy(3)), 2);
+        let struck = |second, path| {
+            let head = matching::tests::Plain("GET", path, &[]);
+            let request = Request::ours(0, 1, 1).fitting(timeline.matchers().bits(&head));
+            timeline.active(at(second)).judge(&request, at(second)).touched.len()
+        };
+        assert_eq!([struck(1, "/a"), struck(1, "/b"), struck(2, "/b"), struck(3, "/a")], [1, 0, 1, 1]);
     }
 }

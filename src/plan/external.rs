@@ -61,7 +61,9 @@ impl External {
             let text = self.texts.get(&index).cloned().unwrap_or_default();
             let read: Option<serde_json::Value> = serde_json::from_str(&text).ok();
             let ends = read.is_some_and(|read| read.get("for").is_some());
-            Some(Remote { step: index, name: step.name.clone(), fault: step.fault.clone()?, text, ends })
+            let fault = step.fault.clone()?;
+            let of_requests = fault.of_requests() || !step.which.is_all();
+            Some(Remote { step: index, name: step.name.clone(), fault, text, of_requests, ends })
         };
         its.filter_map(remote).collect()
     }

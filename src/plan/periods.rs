@@ -26,6 +26,7 @@ impl Plan {
         let faults = self.timeline.iter().filter(|step| step.on == 0).filter_map(|step| match &step.fault {
             Some(Fault::Status(status)) => status.retry_after,
             Some(Fault::RateLimit(limit)) => limit.retry_after,
+            Some(Fault::LimitConcurrency(limit)) => limit.retry_after,
             _ => None,
         });
         let services = self.target.front().into_iter().chain(self.target.services.0.iter().map(|entry| &entry.value));

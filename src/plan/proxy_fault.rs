@@ -5,7 +5,7 @@
 
 use super::check;
 use crate::config::{At, Node, Problems, Read, TimeScale};
-use crate::fault::{Fault, Step};
+use crate::fault::{Fault, Step, TimeShape, Which};
 use crate::record;
 use crate::time::{Span, Timestamp};
 
@@ -18,6 +18,11 @@ record! {
         r#for: Option<At<Span>>,
         /// Puts it at another speed, as a plan's does: `1/20` divides every duration by twenty and multiplies every rate.
         time_scale: Option<TimeScale>,
+        ; with
+        /// Which requests it strikes, of all that come.
+        which: Which,
+        /// Its shape in time.
+        shape: TimeShape,
     }
 }
 
@@ -34,6 +39,11 @@ impl ProxyFault {
         (problems.error_count() == errors).then_some(fault)
     }
 
+    /// Whether it needs a proxy that knows requests.
+    pub fn of_requests(&self) -> bool {
+        self.fault.value.of_requests() || !self.which.is_all()
+    }
+
     /// The step that it is from a moment on.
     pub fn step(&self, name: &str, from: Timestamp) -> Step {
         let to = self.r#for.as_ref().map_or(Timestamp::NEVER, |lasts| from + lasts.value);
@@ -46,6 +56,8 @@ impl ProxyFault {
             fleets: None,
             destinations: None,
             regions: None,
+            which: self.which.clone(),
+            shape: self.shape.clone(),
             place: self.fault.place,
         }
     }

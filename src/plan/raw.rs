@@ -8,7 +8,7 @@ use super::presets::PolicySpec;
 use super::proxy::ProxyConfig;
 use super::target::TargetConfig;
 use crate::config::{At, Lenient, Read, Table, TimeScale};
-use crate::fault::Fault;
+use crate::fault::{Fault, Repeat, TimeShape, Which};
 use crate::gate::{Expect, RecoveryConfig, RunGate, SteadyState, StopConfig};
 use crate::network::Network;
 use crate::record;
@@ -42,6 +42,13 @@ record! {
         destinations: Option<At<Vec<At<String>>>>,
         /// The regions it strikes, of the fleets that it strikes; all of them where nothing is said.
         regions: Option<At<Vec<At<String>>>>,
+        /// The fault comes again, each time as a step of its own, with a number behind its name.
+        repeat: Option<At<Repeat>>,
+        ; with
+        /// Which requests it strikes, of all those.
+        which: Which,
+        /// Its shape in time.
+        shape: TimeShape,
     } => |s: &RawStep| {
         let keys = [("fault", s.fault.is_some()), ("action", s.action.is_some()), ("service", s.service.is_some())];
         let mut given = keys.into_iter().filter(|(_, there)| *there).map(|(key, _)| key);
@@ -164,6 +171,14 @@ mod tests {
         (
             "timeline:\n  - { at: {}, for: {}, name: out, fault: { status: { code: 503, retry_after: {} } } }\n",
             "2m|6s 1m|3s 40s|2s",
+        ),
+        (
+            "  - { at: {}, for: {}, name: often, ramp: { in: {}, out: {} }, flap: { on: {}, off: {} }, fault: { slow_body: { every: {} } } }\n",
+            "130s|6500ms 20s|1s 8s|400ms 4s|200ms 4s|200ms 6s|300ms 100ms|5ms",
+        ),
+        (
+            "  - { at: {}, for: {}, name: again, repeat: { every: {}, times: 2 }, fault: { limit_concurrency: { limit: 3, queue: 2, wait: {}, retry_after: {} } } }\n",
+            "125s|6250ms 10s|500ms 20s|1s 2s|100ms 40s|2s",
         ),
         (
             "  - { at: {}, for: {}, name: late, fault: { latency: { add: {}, jitter: {}, distribution: normal } } }\n",

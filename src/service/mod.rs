@@ -36,6 +36,6 @@ pub use counts::Counts;
 pub use holding::Holding;
 pub use key::{KeyHash, RequestKey};
 pub use machine::{Calling, Service};
-pub use request::{Answer, Arrival, BROKEN, Metadata};
+pub use request::{Answer, Arrival, BROKEN, Metadata, answer_body};
 pub use system::{CallCounts, System, SystemConfig};
 pub use time::ServiceTime;

@@ -61,3 +61,8 @@ impl Metadata {
         Self { idempotency_key: None, enqueued: now, client: 0, fleet: 0, attempt: 1, priority: Priority::Normal }
     }
 }
+
+/// The body of an answer of the built-in target.
+pub const fn answer_body(status: u16) -> &'static str {
+    if status >= 200 && status < 300 { "ok\n" } else { "refused\n" }
+}

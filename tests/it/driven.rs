@@ -182,7 +182,11 @@ fn a_server_that_cannot_do_it_is_not_taken() {
     let scene = Scene::new("not", "tcp");
     let run = |fault: &str, changes: &[(&str, &str)]| stormwake(&scene.folder, &["run", &scene.write(fault, changes)]);
     for (fault, changes, says) in [
-        ("{ status: { code: 503 } }", vec![], vec!["`payments` moves bytes, and `outage` answers requests", "protocol: http"]),
+        (
+            "{ status: { code: 503 } }",
+            vec![],
+            vec!["`payments` moves bytes, and `outage` needs to know requests", "protocol: http"],
+        ),
         ("{ hang: {} }", vec![("name: payments", "name: orders")], vec!["has no proxy `orders`", "/proxies` lists"]),
     ] {
         let said = run(fault, &changes);

@@ -405,3 +405,43 @@ fn a_lease_ends_at_its_time_without_traffic_and_is_kept_by_renewals() {
     }
     assert_eq!(plane.ask("POST", "/v1/leases", "").0, 429, "they are bounded");
 }
+
+/// A fault of `/v1` says which requests it strikes, and when, as a plan does.
+#[test]
+fn a_fault_chooses_its_requests_and_rests_as_in_a_plan() {
+    let (_server, upstream) = named("one");
+    let plane = Plane::start(&[]);
+    let addr = http(&plane, "p", upstream);
+    let put = |name: &str, body: &str| plane.does("PUT", &format!("/v1/proxies/p/faults/{name}"), body);
+    put("other", r#"{"fault":{"status":{"code":500}},"match":{"path":"/pay*"}}"#);
+    put("third", r#"{"fault":{"status":{"code":503}},"match":{"path":"/"},"every":3}"#);
+    let answers: Vec<u16> = (0..6).map(|_| status(addr)).collect();
+    assert_eq!(answers, [200, 200, 503, 200, 200, 503]);
+    plane.does("DELETE", "/v1/proxies/p/faults/other", "");
+    put("late", r#"{"fault":{"status":{"code":502}},"match":{"path":"/","header":{"host":"t"}}}"#);
+    let answers: Vec<u16> = (0..3).map(|_| status(addr)).collect();
+    assert_eq!(answers, [502, 502, 503], "what stays counts on, and what is new looks at heads too");
+    plane.does("PUT", "/v1/faults", r#"{"p":{"flaps":{"fault":{"status":{"code":503}},"flap":{"on":"100ms","off":"100ms"}}}}"#);
+    for _ in 0..3 {
+        until("it acts", || status(addr) == 503);
+        until("it rests", || status(addr) == 200);
+    }
+    let many = |n: usize| {
+        let one = |n: usize| (n.to_string(), json!({ "fault": "hang", "match": { "path": format!("/{n}") } }));
+        json!({ "p": (0..n).map(one).collect::<Map<_, _>>() }).to_string()
+    };
+    assert_eq!((plane.ask("PUT", "/v1/faults", &many(64)).0, plane.ask("PUT", "/v1/faults", &many(65)).0), (200, 400));
+    let raw = r#"{"name":"raw","upstream":"127.0.0.1:9"}"#;
+    plane.does("POST", "/v1/proxies", raw);
+    for (proxy, body, place) in [
+        ("raw", r#"{"fault":"hang","every":2}"#, "fault"),
+        ("raw", r#"{"fault":{"reset":{"when":"after"}}}"#, "fault"),
+        ("p", r#"{"fault":"refuse","every":2}"#, "every"),
+        ("p", r#"{"fault":"hang","flap":{"on":"1ms","off":"1s"}}"#, "flap"),
+        ("p", r#"{"fault":"hang","for":"1s","ramp":{"in":"2s"}}"#, "ramp"),
+        ("p", r#"{"fault":"hang","repeat":{"every":"2s","times":2}}"#, "repeat"),
+    ] {
+        let (status, _, said) = plane.ask("PUT", &format!("/v1/proxies/{proxy}/faults/x"), body);
+        assert_eq!((status, &read(&said)["error"]["place"]), (400, &json!(place)), "{body}: {said}");
+    }
+}

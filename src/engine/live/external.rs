@@ -80,7 +80,7 @@ pub enum ExternalError {
         by_hand: String,
     },
     /// A proxy that moves bytes, and a fault that answers requests.
-    #[error("the stormwake proxy's `{proxy}` moves bytes, and `{fault}` answers requests: give it `protocol: http`")]
+    #[error("the stormwake proxy's `{proxy}` moves bytes, and `{fault}` needs to know requests: give it `protocol: http`")]
     OfBytes {
         /// Its name.
         proxy: String,
@@ -293,7 +293,7 @@ async fn look(
     if !held.enabled {
         return Err(ExternalError::Disabled { server, proxy, by_hand: endpoint.by_hand(&Call::Enable(true)) });
     }
-    if let Some(remote) = remotes.iter().find(|remote| held.of_bytes && remote.fault.of_requests()) {
+    if let Some(remote) = remotes.iter().find(|remote| held.of_bytes && remote.of_requests) {
         return Err(ExternalError::OfBytes { proxy, fault: remote.name.clone() });
     }
     let listens = |target: &&TargetUrl| held.listen.rsplit(':').next() == Some(target.port.to_string().as_str());

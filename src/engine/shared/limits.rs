@@ -2,6 +2,9 @@
 
 use crate::metrics::{LimitReached, RunRecord};
 
+/// Requests that a fault left alone, because it counts by more clients or connections than it can keep apart.
+pub const UNCOUNTED: &str = "clients that a fault counts by";
+
 /// Every bound that was reached: those that the record tells of, then `others`, which an engine counted itself.
 pub fn limits_reached(record: &RunRecord, others: impl IntoIterator<Item = (&'static str, u64)>) -> Vec<LimitReached> {
     let service = record.service.clone().unwrap_or_default();

@@ -10,7 +10,7 @@ mod producers;
 pub use acts::{Acts, blank, left_out};
 pub use faults::{Faults, without_toxiproxy};
 pub use fleets::{Part, fleet_number, machines, origins, recorder, shared_state};
-pub use limits::limits_reached;
+pub use limits::{UNCOUNTED, limits_reached};
 pub use producers::{Enqueue, Producers};
 
 use crate::metrics::{RunRecord, TapRecord, waves};

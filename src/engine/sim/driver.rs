@@ -7,8 +7,8 @@ use super::trace::Trace;
 use super::world::{Completion, Happened, Step, World};
 use crate::engine::Observer;
 use crate::engine::shared::{
-    Acts, Enqueue, Faults, Part, Producers, WINDOW, left_out, limits_reached, look_for_waves, machines, recorder, shared_state,
-    without_toxiproxy,
+    Acts, Enqueue, Faults, Part, Producers, UNCOUNTED, WINDOW, left_out, limits_reached, look_for_waves, machines, recorder,
+    shared_state, without_toxiproxy,
 };
 use crate::fault::Phase;
 use crate::fleet::{Command, Gauges, Machine, Output, Token};
@@ -360,7 +360,8 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
         let holds = self.machines.iter().map(Machine::ceiling_holds).sum();
         let mut record = self.series.finish(totals, rest);
         look_for_waves(self.plan, &mut record);
-        let reached = limits_reached(&record, [("max_attempts", holds)]);
+        let uncounted = self.world.timeline().left_out();
+        let reached = limits_reached(&record, [("max_attempts", holds), (UNCOUNTED, uncounted)]);
         record.limits_reached.extend(reached);
         (record, self.effort, self.trace)
     }

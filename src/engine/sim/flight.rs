@@ -1,13 +1,14 @@
 //! Attempts on their way: where each is, and what it needs to go on. One slot for each that is under way, reused.
 
 use crate::event::AttemptOutcome;
-use crate::fault::{Active, Origin, Request};
+use crate::fault::{Harm, Hold, Origin, Request, Rule};
 use crate::fleet::Send;
 use crate::policy::hint::Told;
 use crate::priority::Priority;
 use crate::rng::Stream;
 use crate::service::job::{NO_SLOT, Slot};
 use crate::time::Timestamp;
+use std::sync::Arc;
 
 /// No flight.
 pub(super) const NONE: u32 = u32::MAX;
@@ -44,8 +45,8 @@ pub(super) enum Stage {
     ToProxy,
     /// At the proxy, which holds it up; then it carries the fate out.
     AtProxy(Onward),
-    /// At the proxy, until the step that took it ends.
-    Taken { step: u32 },
+    /// At the proxy, until what took it lets go.
+    Taken,
     /// On its way to the target, or there, or its answer on the way back to the proxy.
     Upstream,
     /// Lost to its client, who does not know: nothing more will come.
@@ -59,6 +60,7 @@ pub(super) enum Stage {
 pub(super) enum Onward {
     Forward,
     Answer(Reply),
+    Malformed,
     Reset,
 }
 
@@ -78,15 +80,18 @@ pub(super) enum Message {
     Broken(AttemptOutcome),
 }
 
-/// What a fault holds back, and what has met it.
-#[derive(Clone, Debug)]
-pub(super) struct Hold {
-    /// The steps that hold it; it goes on when none of them acts any more.
-    pub(super) by: Vec<usize>,
+/// What faults hold of an attempt, and have in store for it.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    pub(super) hold: Hold,
     /// What was due meanwhile.
     pub(super) due: Option<super::world::What>,
-    /// The snapshot of its first judgement.
-    pub(super) judged: Option<Active>,
+    /// What comes to its answer.
+    pub(super) harm: Option<Box<Harm>>,
+    /// The limits among whose places it has one, or waits for one.
+    pub(super) places: Vec<Arc<Rule>>,
+    /// The step in whose queue it waits, and until when at most.
+    pub(super) waits: Option<(usize, Timestamp)>,
 }
 
 /// An attempt under way.
@@ -118,7 +123,10 @@ pub(super) struct Flight {
     pub(super) draws: Stream,
     /// What is on its way back: from the target to the proxy, then to its client.
     pub(super) message: Message,
-    pub(super) hold: Option<Box<Hold>>,
+    /// The matchers of the timeline that it fits.
+    pub(super) matched: u64,
+    /// What few have.
+    pub(super) held: Option<Box<Held>>,
     next_free: u32,
 }
 
@@ -128,22 +136,24 @@ impl Flight {
         Origin { fleet: self.fleet, region: self.region }
     }
 
-    /// As faults see it.
-    pub(super) fn request(&self) -> Request {
-        Request::ours(self.origin(), self.idempotency_key, self.attempt).bound_for(self.destination)
+    /// As faults see it, on the connection that was opened in its place so often, with its name as its ticket.
+    pub(super) fn request(&self, id: FlightId, opened: u16, client: u64) -> Request {
+        let connection = u64::from(self.fleet) << 48 | u64::from(self.connection) << 16 | u64::from(opened);
+        let request = Request::ours(self.origin(), self.idempotency_key, self.attempt).bound_for(self.destination);
+        request.on(connection).with_ticket(id.number()).of_client(client).fitting(self.matched)
     }
 
-    /// What the proxy has of it, as a fault that begins sees the connection: none before the request has come and
-    /// after it was answered or lost.
-    pub(super) fn in_flight(&self) -> Option<Request> {
+    /// Whether the proxy has its request, as a fault that begins sees the connection: not before that has come, nor after it was answered or
+    /// lost.
+    pub(super) const fn is_at_proxy(&self) -> bool {
         match self.stage {
-            Stage::AtProxy(_) | Stage::Taken { .. } | Stage::Upstream => Some(self.request()),
-            Stage::Free | Stage::Connecting | Stage::OnLink | Stage::ToProxy | Stage::Silent | Stage::ToClient => None,
+            Stage::AtProxy(_) | Stage::Taken | Stage::Upstream => true,
+            Stage::Free | Stage::Connecting | Stage::OnLink | Stage::ToProxy | Stage::Silent | Stage::ToClient => false,
         }
     }
 
     pub(super) fn is_held(&self) -> bool {
-        self.hold.as_ref().is_some_and(|hold| !hold.by.is_empty())
+        self.held.as_ref().is_some_and(|held| held.hold.is_held())
     }
 }
 
@@ -179,7 +189,8 @@ impl Flights {
             at_proxy: Timestamp::NEVER,
             draws,
             message: Message::Broken(AttemptOutcome::Reset),
-            hold: None,
+            matched: 0,
+            held: None,
             next_free: NONE,
         };
         if self.free == NONE {
@@ -226,7 +237,7 @@ impl Flights {
         let free = self.free;
         let flight = &mut self.slots[id.slot as usize];
         flight.stage = Stage::Free;
-        flight.hold = None;
+        flight.held = None;
         flight.generation = flight.generation.wrapping_add(1);
         flight.next_free = free;
         self.free = id.slot;

@@ -14,6 +14,7 @@ pub use driver::{Driver, Effort, Queues};
 pub use trace::{EventHash, EventList, Trace};
 
 use super::Observer;
+use crate::fault::{Fault, Step};
 use crate::metrics::RunRecord;
 use crate::plan::Plan;
 use crate::service::SystemConfig;
@@ -32,9 +33,21 @@ pub enum SimError {
         /// The target.
         url: String,
     },
+    /// A fault whose harm depends on the size of answers, and nobody knows that of a model's.
+    #[error(
+        "`{step}` slows the bodies of answers, and how long those of `{url}` are, no model says: simulate it with `service:` in the place of \
+         the URL, or with `latency` in the place of `slow_body`"
+    )]
+    NoSize {
+        /// The step.
+        step: String,
+        /// The target.
+        url: String,
+    },
     /// A fault harms bytes, and there are none.
     #[error(
-        "the step `{step}` is `{fault}`, a fault of bytes, and a simulation has none: run the plan on real sockets with `stormwake run`, or put          `latency`, `reset` or `blackhole` with a share in its place"
+        "the step `{step}` is `{fault}`, a fault of bytes, and a simulation has none: run the plan on real sockets with `stormwake run`, or put \
+         `latency`, `reset` or `blackhole` with a share in its place"
     )]
     OfBytes {
         /// The step that has it.
@@ -68,7 +81,7 @@ impl Queues for Heaps {
 /// Simulates a plan with its seed. `signal` becomes the number of a signal when the run is to end early.
 ///
 /// # Errors
-/// A plan without a model of its target, or with a fault of bytes.
+/// A plan that says too little of its target, or has a fault of bytes.
 pub fn run(plan: &Plan, observer: &mut dyn Observer, signal: &AtomicI32) -> Result<RunRecord, SimError> {
     run_on::<Buckets, ()>(plan, observer, signal, ()).map(|(record, ..)| record)
 }
@@ -76,7 +89,7 @@ pub fn run(plan: &Plan, observer: &mut dyn Observer, signal: &AtomicI32) -> Resu
 /// [`run`], on queues of the caller's choice, with somebody who listens to every event; says what it took too.
 ///
 /// # Errors
-/// A plan without a model of its target, or with a fault of bytes.
+/// A plan that says too little of its target, or has a fault of bytes.
 pub fn run_on<Q: Queues, T: Trace>(
     plan: &Plan,
     observer: &mut dyn Observer,
@@ -89,7 +102,7 @@ pub fn run_on<Q: Queues, T: Trace>(
 /// What stands in for a plan's target: the built-in one, or the model beside its URL.
 ///
 /// # Errors
-/// A URL without a model, and a plan with a part that only real sockets and services play.
+/// A URL without a model or with one that says too little, and a plan with a part that only real sockets and services play.
 pub fn model(plan: &Plan) -> Result<SystemConfig, SimError> {
     if let Some(why) = plan.live_only() {
         return Err(SimError::LiveOnly(why));
@@ -99,9 +112,13 @@ pub fn model(plan: &Plan) -> Result<SystemConfig, SimError> {
         return Err(SimError::OfBytes { step: step.name.clone(), fault: fault.key() });
     }
     let target = &plan.target;
-    target
-        .system()
-        .ok_or_else(|| SimError::NoModel { url: target.url.as_ref().map(|url| url.value.to_string()).unwrap_or_default() })
+    let url = || target.url.as_ref().map(|url| url.value.to_string()).unwrap_or_default();
+    let system = target.system().ok_or_else(|| SimError::NoModel { url: url() })?;
+    let slow = |step: &&Step| matches!(step.fault, Some(Fault::SlowBody(_)));
+    match plan.timeline.iter().find(slow).filter(|_| target.service.is_none()) {
+        Some(step) => Err(SimError::NoSize { step: step.name.clone(), url: url() }),
+        None => Ok(system),
+    }
 }
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+mod requests;
+
 use super::*;
 use crate::engine::Unobserved;
 use crate::event::{AttemptOutcome, Event};

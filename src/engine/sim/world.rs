@@ -8,11 +8,14 @@
 //! At one moment the timeline changes first, then the target is changed, then what was asked for first happens first. A hop that takes no
 //! time is taken at once, without a step of its own, but for the one to a client, which always takes some.
 
+mod answers;
+mod fates;
+mod heads;
 mod opening;
 mod strikes;
 mod target;
 
-use super::flight::{Flight, FlightId, Flights, Hold, Message, NONE, Onward, Reply, Stage};
+use super::flight::{Flight, FlightId, Flights, Message, NONE, Reply, Stage};
 use super::queue::Queue;
 use crate::event::AttemptOutcome;
 use crate::fault::{Active, Fate, Timeline, destination_key};
@@ -28,6 +31,7 @@ use crate::service::job::{NO_SLOT, Slot};
 use crate::service::key::FleetKey;
 use crate::service::{Answer, ServiceChange, System, SystemConfig};
 use crate::time::{Span, Timestamp};
+use heads::Heads;
 
 /// An attempt that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +72,10 @@ pub(super) enum What {
     AtProxy,
     /// The proxy's delay is over.
     Onward,
+    /// One that waited for a place has one.
+    Admitted,
+    /// One that waits for a place has done so for as long as it may.
+    Patience,
     /// A request reaches the target.
     AtTarget,
     /// The target has something to do.
@@ -105,6 +113,8 @@ struct Link {
     job: Slot,
     /// Where it comes from.
     region: u16,
+    /// How often it was opened again, in turn.
+    opened: u16,
     /// Whether it is open.
     connected: bool,
     /// Whether the proxy has opened its part to the target.
@@ -163,6 +173,9 @@ pub struct World<Q> {
     touched: Vec<u64>,
     /// By fleet, the requests that reached the proxy.
     arrived: Vec<u64>,
+    heads: Option<Heads>,
+    /// Whether the target is the built-in one, whose answers are known.
+    built_in: bool,
     service: System,
     answers: Vec<Answer>,
     /// For when the target's next step is asked for.
@@ -177,8 +190,14 @@ impl<Q: Queue<Step> + Default> World<Q> {
             let connections = fleet.config.connections;
             let connected = connections == Connections::KeepAlive;
             let region_of = fleet.region_of();
-            let link =
-                |connection| Link { flight: NONE, job: NO_SLOT, region: region_of(connection), connected, upstream: false };
+            let link = |connection| Link {
+                flight: NONE,
+                job: NO_SLOT,
+                region: region_of(connection),
+                opened: 0,
+                connected,
+                upstream: false,
+            };
             // Those of unlimited workers come as they are used.
             let unlimited = fleet.workers.as_ref().is_some_and(|workers| workers.workers == WorkerCount::Unlimited);
             let kept = if unlimited { 0 } else { fleet.connections() };
@@ -200,6 +219,8 @@ impl<Q: Queue<Step> + Default> World<Q> {
             service_changes: service_steps(plan),
             touched: vec![0; plan.timeline.len()],
             arrived: vec![0; plan.fleets.len()],
+            heads: Heads::new(plan, timeline.matchers()),
+            built_in: plan.target.service.is_some(),
             timeline,
             service: System::new(service),
             answers: Vec::new(),
@@ -217,6 +238,9 @@ impl<Q: Queue<Step> + Default> World<Q> {
         let id = self.flights.begin(now, link.region, destination, send, draws);
         link.flight = id.slot;
         let connected = link.connected;
+        if let Some(heads) = &self.heads {
+            self.flights.at(id).matched = heads.bits(send);
+        }
         if !send.delay.is_zero() {
             self.flight(id).stage = Stage::OnLink;
             self.ask(now + send.delay, What::OffLink, id);
@@ -290,6 +314,8 @@ impl<Q: Queue<Step> + Default> World<Q> {
             (What::AtProxy, Stage::ToProxy) => self.at_proxy(id, now),
             (What::Onward, Stage::AtProxy(onward)) => self.onward(id, onward, now),
             (What::AtTarget, Stage::Upstream | Stage::Silent) => return self.at_target(id, now),
+            (What::Admitted, Stage::Taken) => self.admitted(id, now),
+            (What::Patience, Stage::Taken) => self.out_of_patience(id, now),
             (What::Answered, Stage::Upstream) => self.answered(id, now),
             (What::Deliver, Stage::ToClient) => return self.deliver(id, now),
             (What::Gone, _) => self.gone(id, now),
@@ -361,61 +387,11 @@ impl<Q: Queue<Step> + Default> World<Q> {
         }
         if self.active.is_empty() {
             // What nearly every request of a run meets, and the same fate without asking.
-            return self.meet(id, Fate::Forward { delay: Span::ZERO }, now);
+            return self.meet(id, Fate::forward(Span::ZERO), None, now);
         }
-        let judgement = self.active.judge(&flight.request(), now);
-        judgement.touched.iter().for_each(|&step| self.touched[step] += 1);
-        self.meet(id, judgement.fate, now);
-    }
-
-    /// Carries out a fate.
-    fn meet(&mut self, id: FlightId, fate: Fate, now: Timestamp) {
-        let (onward, delay) = match fate {
-            Fate::Forward { delay } => (Onward::Forward, delay),
-            // To a client, either is the end of its connection before the answer.
-            Fate::Close { delay } | Fate::Reset { delay } => (Onward::Reset, delay),
-            Fate::Answer { delay, status, hint, body } => {
-                let hint = hint.map(|said| said.told(now + delay));
-                let contains = self.success.body_contains.as_deref().is_none_or(|text| body.contains(text));
-                (Onward::Answer(Reply { status, hint, contains }), delay)
-            }
-            Fate::Swallow { release: false, .. } => {
-                self.flight(id).stage = Stage::Silent;
-                return;
-            }
-            Fate::Swallow { step, release: true } => {
-                let judged = Some(self.active.clone());
-                let flight = self.flight(id);
-                let hold = flight.hold.get_or_insert_with(|| Box::new(Hold { by: Vec::new(), due: None, judged: None }));
-                hold.by.push(step);
-                hold.judged = hold.judged.take().or(judged);
-                flight.stage = Stage::Taken { step: u32::try_from(step).expect("a plan has fewer steps than that") };
-                return;
-            }
-        };
-        self.flight(id).stage = Stage::AtProxy(onward);
-        if delay.is_zero() { self.onward(id, onward, now) } else { self.ask(now + delay, What::Onward, id) }
-    }
-
-    fn onward(&mut self, id: FlightId, onward: Onward, now: Timestamp) {
-        if self.is_held(id, What::Onward) {
-            return;
-        }
-        match onward {
-            Onward::Forward => self.forward(id, now),
-            Onward::Answer(reply) => self.answer(id, Message::Reply(reply), now),
-            Onward::Reset => self.reset(id, now),
-        }
-    }
-
-    /// Whether a fault holds it back; what is due then waits with it.
-    fn is_held(&mut self, id: FlightId, due: What) -> bool {
-        let flight = self.flight(id);
-        let held = flight.is_held();
-        if let Some(hold) = flight.hold.as_mut().filter(|_| held) {
-            hold.due = Some(due);
-        }
-        held
+        let request = self.request_of(id);
+        let judgement = self.active.judge(&request, now);
+        self.judged(id, judgement, now);
     }
 
     fn forward(&mut self, id: FlightId, now: Timestamp) {
@@ -433,7 +409,13 @@ impl<Q: Queue<Step> + Default> World<Q> {
 
     fn answered(&mut self, id: FlightId, now: Timestamp) {
         if !self.is_held(id, What::Answered) {
-            let message = self.flight(id).message;
+            let flight = self.flight(id);
+            let message = flight.message;
+            if let Message::Reply(reply) = message
+                && let Some(harm) = flight.held.as_mut().and_then(|held| held.harm.take())
+            {
+                return self.harm(id, &harm, reply, now);
+            }
             if matches!(message, Message::Broken(_))
                 && let Some(link) = self.link(id)
             {
@@ -444,6 +426,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
     }
 
     fn answer(&mut self, id: FlightId, message: Message, now: Timestamp) {
+        self.leave_places(id, now);
         let flight = self.flights.at(id);
         let at = now + self.network.to_client(&mut flight.draws);
         (flight.stage, flight.message) = (Stage::ToClient, message);
@@ -485,6 +468,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
 
     fn gone(&mut self, id: FlightId, now: Timestamp) {
         self.leave_target(id, now);
+        self.leave_places(id, now);
         self.flights.end(id);
     }
 }

@@ -31,6 +31,9 @@ const OURS: &str = "leave `proxy` out, and our own proxy does it";
 /// What Toxiproxy cannot do: whatever needs to know where a request begins, and to hold one for later.
 pub fn demand(fault: &Fault) -> Result<Demand, Unable> {
     use Stream::{Downstream, Upstream};
+    if fault.is_of_answers() {
+        return Err(unable("a Toxiproxy moves bytes, and knows of no answer that it could harm"));
+    }
     let dropped = |share, streams: &[Stream]| {
         let dropped = |stream: &Stream| toxic(*stream, share, ToxicKind::Timeout { timeout: Span::ZERO });
         Demand::Toxics(streams.iter().map(dropped).collect())
@@ -59,9 +62,12 @@ pub fn demand(fault: &Fault) -> Result<Demand, Unable> {
             Err(unable("a Toxiproxy passes TLS on, and takes no part in a handshake"))
         }
         // What follows needs to know what a request is.
-        Fault::Status(_) | Fault::RateLimit(_) => {
-            Err(unable("a Toxiproxy moves bytes, and knows of no request that it could answer"))
-        }
+        Fault::Status(_)
+        | Fault::RateLimit(_)
+        | Fault::LimitConcurrency(_)
+        | Fault::Truncate(_)
+        | Fault::SlowBody(_)
+        | Fault::Malformed(_) => Err(unable("a Toxiproxy moves bytes, and knows of no request that it could answer")),
     }
 }
 
@@ -122,7 +128,7 @@ fn whole_millis(span: Span) -> Span {
 #[cfg(test)]
 mod tests {
     use super::super::super::timeline::tests::fault;
-    use super::super::super::{Blackhole, Latency};
+    use super::super::super::{Blackhole, Latency, When};
     use super::*;
 
     #[test]
@@ -179,12 +185,15 @@ mod tests {
 
     #[test]
     fn what_needs_to_know_requests_or_to_hold_them_is_refused() {
-        let held = Fault::Blackhole(Blackhole { share: Share::ALL, release: true });
+        let held = Fault::Blackhole(Blackhole { share: Share::ALL, release: true, when: When::Before });
         for (fault, words) in [
             (fault("status 503"), "no request that it could answer"),
             (fault("limit 5"), "no request that it could answer"),
             (fault("expired"), "no part in a handshake"),
             (fault("handshake-hang"), "no part in a handshake"),
+            (fault("at-once 5"), "no request that it could answer"),
+            (fault("reset-after"), "no answer that it could harm"),
+            (fault("truncate 5"), "no answer that it could harm"),
             (fault("hang-release"), "`release`"),
             (held, "`release`"),
         ] {

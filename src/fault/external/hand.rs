@@ -281,6 +281,7 @@ mod tests {
             name: step.to_string(),
             fault: fault(text),
             text: format!("{{\"fault\":\"{text}\"}}"),
+            of_requests: false,
             ends: false,
         };
         faults.split(", ").filter(|text| !text.is_empty()).enumerate().map(of).collect()

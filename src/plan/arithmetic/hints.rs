@@ -21,6 +21,9 @@ pub(super) fn hints(plan: &Plan) -> Vec<Rule> {
     let from_faults = plan.timeline.iter().filter(|step| step.on == 0).filter_map(|step| match &step.fault {
         Some(Fault::Status(status)) => Said::new(status.retry_after, status.hint).map(|said| (format!("`{}`", step.name), said)),
         Some(Fault::RateLimit(limit)) => Said::new(limit.retry_after, limit.hint).map(|said| (format!("`{}`", step.name), said)),
+        Some(Fault::LimitConcurrency(limit)) => {
+            Said::new(limit.retry_after, limit.hint).map(|said| (format!("`{}`", step.name), said))
+        }
         _ => None,
     });
     let from_target = plan.target.behaviour().into_iter().flat_map(of_service);

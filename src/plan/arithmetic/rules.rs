@@ -7,7 +7,7 @@ use super::{
     Offered, WorstAttempts, most_offered, offered, offered_total, policies_of, requeues, worst_attempts, worst_attempts_of,
     worst_load,
 };
-use crate::fault::{Fault, Origin, Step};
+use crate::fault::{Fault, Origin, Step, TimeShape};
 use crate::load::Load as Shape;
 use crate::plan::{Fleet, Plan};
 use crate::policy::backoff::{Backoff, Clamp, Exponential, Jitter, WaitInput};
@@ -266,9 +266,10 @@ fn drain(plan: &Plan, load: &Load) -> Option<Rule> {
         return None;
     }
     let step = plan.timeline.iter().filter(|step| step.on == 0).max_by_key(|step| step.to.since(step.from))?;
-    let total = matches!(step.fault, Some(Fault::Refuse(_) | Fault::Close(_) | Fault::Hang(_) | Fault::Blackhole(_)));
+    let total = matches!(step.fault, Some(Fault::Refuse(_) | Fault::Close(_) | Fault::Hang(_) | Fault::Blackhole(_)))
+        && step.shape == TimeShape::FULL;
     // How much of a queue goes to some of its destinations is not known here.
-    if !total || step.destinations.is_some() {
+    if !total || step.destinations.is_some() || !step.which.is_all() {
         return None;
     }
     let lasting = step.to.since(step.from);

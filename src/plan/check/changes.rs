@@ -6,7 +6,7 @@
 
 use super::{Context, names, service};
 use crate::config::Place;
-use crate::fault::Step;
+use crate::fault::{Step, TimeShape, Which};
 use crate::plan::action::{Action, Deed};
 use crate::plan::raw::RawStep;
 use crate::plan::{Changeable, RawPlan};
@@ -139,7 +139,9 @@ fn witness(step: &RawStep, change: &ServiceChange, name: String, times: Times, p
         (None, Some(down_for)) => (times.from + down_for.max(LEAST)).min(times.end),
         (None, None) => return None,
     };
-    Some(Step { name, from: times.from, to, fault: None, on: 0, fleets: None, destinations: None, regions: None, place })
+    let (fleets, destinations, regions) = (None, None, None);
+    let (which, shape) = (Which::ALL, TimeShape::FULL);
+    Some(Step { name, from: times.from, to, fault: None, on: 0, fleets, destinations, regions, which, shape, place })
 }
 
 /// Warns where a change ends while another one of the same part holds: it puts back what the plan's `service` says.

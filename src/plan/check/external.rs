@@ -4,7 +4,7 @@ use super::Context;
 use super::target::check_allowed;
 use crate::config::{At, Place, Value};
 use crate::fault::external::{Demand, Server, demand};
-use crate::fault::{Fault, Step};
+use crate::fault::{Fault, Step, TimeShape};
 use crate::plan::external::{External, json_of};
 use crate::plan::raw::RawStep;
 use crate::plan::url::{Scheme, TargetUrl};
@@ -101,6 +101,10 @@ fn scopes(server: Server, step: &Step, raw: Option<&RawStep>, cx: &mut Context) 
 
 /// Refuses what a Toxiproxy cannot do, and warns of what it does otherwise.
 fn able(step: &Step, fault: &Fault, place: Place, cx: &mut Context) {
+    if !step.which.is_all() || step.shape != TimeShape::FULL {
+        let message = "the Toxiproxy of `proxy` knows of no requests to choose from, and of no `ramp` or `flap`";
+        return cx.error(place, message, "leave `proxy` out, and our own proxy does it");
+    }
     let demand = match demand(fault) {
         Ok(demand) => demand,
         Err(unable) => {

@@ -15,6 +15,7 @@ mod network;
 mod policy;
 mod proxies;
 mod proxy_fault;
+mod requests;
 mod returns;
 mod scope;
 mod service;

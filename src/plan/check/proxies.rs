@@ -95,8 +95,8 @@ pub(super) fn on(step: &RawStep, proxies: &[NamedProxy], raw: &RawPlan, cx: &mut
         }
     }
     let proxy = proxies.get(usize::from(number) - 1);
-    if proxy.is_some_and(|proxy| proxy.config.protocol == Spoken::Tcp) && fault.value.of_requests() {
-        let message = format!("`{}` answers requests, and `{name}` sees bytes", fault.value.key());
+    if proxy.is_some_and(|proxy| proxy.config.protocol == Spoken::Tcp) && (fault.value.of_requests() || !step.which.is_all()) {
+        let message = format!("`{}` needs to know requests, and `{name}` sees bytes", fault.value.key());
         cx.error(*place, message, format!("write `protocol: http` at `proxies.{name}`, or use `reset`, `hang` or `blackhole`"));
     }
     if matches!(fault.value, Fault::Refuse(_)) {

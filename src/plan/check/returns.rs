@@ -47,7 +47,7 @@ fn check(step: &Step, fleet: &str, strikes_nobody: bool, spread: Span, end: Span
     } else if step.to >= end {
         let message = format!("`{}` lasts to the end of the run: nobody would return", step.name);
         cx.error(after, message, "give it a `for`, or make `length` longer");
-    } else if !step.fault.as_ref().is_some_and(cuts_off) {
+    } else if !step.fault.as_ref().is_some_and(cuts_off) || !step.which.is_all() {
         let message = format!("a step like `{}` cuts nobody off: all of its scope return all the same", step.kind());
         cx.warn(after, message, "use refuse, close, hang, blackhole or reset with a share of 100%");
     } else if step.to + spread > end {

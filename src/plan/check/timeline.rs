@@ -2,7 +2,7 @@
 
 use super::actions::Actions;
 use super::target::whole_seconds;
-use super::{Context, MAX_LENGTH, changes, names, proxies, scope, tls, workers};
+use super::{Context, MAX_LENGTH, changes, names, proxies, requests, scope, tls, workers};
 use crate::config::{At, Place};
 use crate::fault::{Distribution, Fault, Step, destination_key};
 use crate::fleet::FleetAction;
@@ -61,7 +61,8 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], named: &[NamedProxy], length: 
             let fleets = scope::fleets(step, &known, all, cx);
             let regions = scope::regions(step, &known, fleets.as_deref(), all, cx);
             let destinations = bound_for(step, of, &bound, cx);
-            checked.steps.push(Step {
+            requests::check(raw, step, of, &index, to.since(from), cx);
+            let first = Step {
                 name,
                 from,
                 to,
@@ -70,15 +71,26 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], named: &[NamedProxy], length: 
                 fleets,
                 regions,
                 destinations,
+                which: step.which.clone(),
+                shape: step.shape.clone(),
                 place: *place,
-            });
+            };
+            let end = length.map_or(Timestamp::NEVER, |length| Timestamp(length.0));
+            let room = MAX_STEPS - checked.steps.len().min(MAX_STEPS);
+            let each = requests::repeated(first, step.repeat.as_ref(), end, room, cx);
+            for again in each.iter().filter(|again| checked.takes(&again.name)) {
+                cx.error(*place, format!("another step is called `{}`", again.name), "give each step a name of its own");
+            }
+            checked.steps.extend(each);
         } else if let Some(action) = &step.action {
+            requests::of_faults_alone(step, &index, cx);
             let deed = Actions { raw, fleets: all, known: &known, index }.check(step, action, cx);
             let Some(what) = deed else { continue };
             let ends = step.r#for.as_ref().and_then(|_| end_of(&what));
             checked.actions.push(Action { name: name.clone(), at: from, what, place: *place });
             checked.actions.extend(ends.map(|what| Action { name: name + "-end", at: to, what, place: *place }));
         } else if let Some(At { value: change, .. }) = &step.service {
+            requests::of_faults_alone(step, &index, cx);
             let times = changes::Times { from, to, end: length.map_or(Timestamp::NEVER, |length| Timestamp(length.0)) };
             let judged = changes::Changes { raw, index: &index }.check(step, change, name, times, *place, cx);
             let Some((witness, actions)) = judged else { continue };
@@ -88,6 +100,7 @@ pub(super) fn check(raw: &RawPlan, all: &[Fleet], named: &[NamedProxy], length: 
         sound += 1;
     }
     changes::conflicts(&checked.actions, cx);
+    requests::few_matchers(&checked.steps, cx);
     // Those at one moment stay in the order of the plan; but what ends a change of the service comes before what begins another.
     checked.actions.sort_by_key(|action| (action.at, !matches!(action.what, Deed::Service { ends: true, .. })));
     Checked { complete: sound == list.len(), ..checked }
@@ -152,7 +165,7 @@ fn bound_for(raw: &RawStep, fault: &Fault, known: &[&str], cx: &mut Context) -> 
     let on_connections = match fault {
         Fault::Refuse(_) | Fault::Close(_) => true,
         _ if fault.of_bytes() => true,
-        Fault::Reset(reset) => reset.share == Share::ALL,
+        Fault::Reset(reset) => reset.is_of_connections(),
         Fault::Certificate(_) | Fault::HandshakeHang(_) => true,
         _ => false,
     };
@@ -208,10 +221,13 @@ pub(super) fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {
         }
         Fault::Certificate(certificate) => share(certificate.share, at(cx, "share"), cx),
         Fault::HandshakeHang(hang) => share(hang.share, at(cx, "share"), cx),
+        Fault::LimitConcurrency(_) | Fault::Truncate(_) | Fault::SlowBody(_) | Fault::Malformed(_) => {
+            requests::fault(fault, at, cx)
+        }
     }
 }
 
-fn share(share: Share, place: Place, cx: &mut Context) {
+pub(super) fn share(share: Share, place: Place, cx: &mut Context) {
     if share.get() == 0.0 {
         cx.error(place, "a share of 0% strikes nothing, and a run whose fault touched nothing proves nothing", "raise it");
     }

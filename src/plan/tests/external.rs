@@ -118,6 +118,17 @@ fn a_stormwake_proxy_is_told_what_the_plan_says() {
         assert_eq!(read.fault.value, wanted);
         assert!(ProxyFault::sound(&node, false, &mut problems).is_none(), "it answers requests");
     }
+    let shaped = with(
+        TIMELINE,
+        by_toxiproxy!(
+            "fault: { hang: {} }, match: { path: '/x' }, every: 2, ramp: { out: 2s }",
+            "stormwake: http://127.0.0.1:8474, name: pay"
+        ),
+    );
+    let plan = load_with(&shaped, &[]).unwrap().plan;
+    let remote = plan.external[0].remotes(&plan.timeline).remove(0);
+    let told = r#"{"for":"10s","fault":{"hang":{}},"match":{"path":"/x"},"every":"2","ramp":{"out":"2s"}}"#;
+    assert_eq!((remote.text.as_str(), remote.ends, remote.of_requests), (told, true, true), "a ramp needs to know its end");
     let empty = Node { value: Value::Map(Vec::new()), place: Place::default() };
     assert!(ProxyFault::sound(&empty, true, &mut Problems::default()).is_none());
 }

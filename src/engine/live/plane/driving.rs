@@ -159,7 +159,10 @@ impl Plane {
         if !wanted.is_empty() {
             drop(self.undo(Undone { wanted, removed: Vec::new() }, &mut state));
         }
-        let next = state.leases.next_end().into_iter().chain(state.registry.next_end()).min();
+        for running in state.running.values_mut() {
+            running.show(self.seed, now);
+        }
+        let next = state.leases.next_end().into_iter().chain(state.registry.next_turn(now)).min();
         next.map(|next| next.since(now))
     }
 

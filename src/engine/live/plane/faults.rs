@@ -4,7 +4,8 @@ use super::leases::{Hold, LeaseId};
 use super::refusal::Refusal;
 use super::registry::{Entry, Registry, Wanted};
 use crate::engine::live::proxy::Protocol;
-use crate::fault::Step;
+use crate::fault::matching::MOST_MATCHERS;
+use crate::fault::{Match, Step};
 use crate::plan::ProxyFault;
 use crate::time::{Span, Timestamp};
 use std::collections::BTreeMap;
@@ -89,8 +90,8 @@ impl Entry {
     /// Puts a fault in the place of the one of its name, or behind all others. One that is said again, and has no time of its own, stays.
     fn place(&mut self, name: &str, input: &FaultInput, number: usize, now: Timestamp) -> Result<(), Refusal> {
         let fault = &input.fault.fault.value;
-        if self.protocol == Protocol::Tcp && fault.of_requests() {
-            let error = format!("`{}` answers requests, and the proxy {} sees bytes", fault.key(), self.name);
+        if self.protocol == Protocol::Tcp && input.fault.of_requests() {
+            let error = format!("`{}` needs to know requests, and the proxy {} sees bytes", fault.key(), self.name);
             let remedy = "give the proxy `protocol: http`, or use `reset`, `hang` or `blackhole`";
             return Err(Refusal::new(400, error).at(&["fault"]).with_remedy(remedy));
         }
@@ -101,12 +102,25 @@ impl Entry {
                 return Err(Refusal::new(400, error).with_remedy("remove some first"));
             }
             self.faults.push(placed);
-            return Ok(());
+            return self.fits_into_heads();
         };
         if there.input.text != input.text || there.lasts().is_some() {
             *there = placed;
         }
-        Ok(())
+        self.fits_into_heads()
+    }
+
+    /// What its faults look for in the heads of requests.
+    pub fn matches(&self) -> impl Iterator<Item = &Match> {
+        self.faults.iter().filter_map(|fault| fault.input.fault.which.r#match.as_ref())
+    }
+
+    fn fits_into_heads(&self) -> Result<(), Refusal> {
+        if self.matches().count() <= MOST_MATCHERS {
+            return Ok(());
+        }
+        let error = format!("too many faults with a `match`: a proxy has {MOST_MATCHERS} at most");
+        Err(Refusal::new(400, error).at(&["match"]).with_remedy("remove some first"))
     }
 
     /// Whether all of its faults can act on what it relays.
@@ -114,10 +128,11 @@ impl Entry {
     /// # Errors
     /// Which one cannot.
     pub fn fits_its_faults(&self) -> Result<(), Refusal> {
-        let of_requests = |fault: &&Placed| fault.input.fault.fault.value.of_requests();
+        let of_requests = |fault: &&Placed| fault.input.fault.of_requests();
         match self.faults.iter().find(of_requests) {
             Some(fault) if self.protocol == Protocol::Tcp => {
-                let error = format!("its fault {} answers requests, and with `protocol: tcp` the proxy sees bytes", fault.name);
+                let error =
+                    format!("its fault {} needs to know requests, and with `protocol: tcp` the proxy sees bytes", fault.name);
                 Err(Refusal::new(400, error).at(&["protocol"]).with_remedy("remove the fault first"))
             }
             _ => Ok(()),
@@ -187,9 +202,11 @@ impl Registry {
         self.entries().filter(over).map(without).collect()
     }
 
-    /// When the next fault ends by itself.
-    pub fn next_end(&self) -> Option<Timestamp> {
-        self.entries().flat_map(|entry| &entry.faults).filter_map(Placed::ends).min()
+    /// When the next fault ends by itself, begins to rest, or acts again.
+    pub fn next_turn(&self, now: Timestamp) -> Option<Timestamp> {
+        let faults = || self.entries().flat_map(|entry| &entry.faults);
+        let turns = faults().filter_map(|fault| fault.input.fault.shape.next_turn(fault.since, now));
+        faults().filter_map(Placed::ends).chain(turns).min()
     }
 
     fn faults(&self) -> usize {

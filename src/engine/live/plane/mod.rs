@@ -33,7 +33,8 @@ pub use toxics::ToxicInput;
 use super::clock::{Clock, LiveClock};
 use super::guard::Allowed;
 use super::proxy::{Entrance, Port, Proxy, ProxyError, ProxySetup};
-use crate::fault::{Active, Origin, Rule};
+use crate::fault::{Active, Matchers, Origin, Rule};
+use crate::time::Timestamp;
 use expiry::Bell;
 use leases::Leases;
 use lookup::Lookup;
@@ -83,6 +84,10 @@ struct Running {
     id: u64,
     proxy: Arc<Proxy>,
     rules: Vec<Acting>,
+    /// What they look for in heads.
+    matchers: Matchers,
+    /// The numbers of those that are in force: a fault may rest.
+    shown: Vec<usize>,
 }
 
 /// A toxic or a fault that acts.
@@ -284,11 +289,12 @@ impl Plane {
                 let proxy = Arc::new(bound.remove(&entry.name).expect("what moves was bound"));
                 let (id, done) = state.shards.serve(&proxy);
                 settling.done.extend(done);
-                state.running.insert(entry.name.clone(), Running { id, proxy, rules: Vec::new() });
+                let (rules, matchers, shown) = (Vec::new(), Matchers::default(), Vec::new());
+                state.running.insert(entry.name.clone(), Running { id, proxy, rules, matchers, shown });
             }
             let was_enabled = *moves || state.registry.get(&entry.name).is_ok_and(|there| there.enabled);
             let running = state.running.get_mut(&entry.name).expect("what does not move runs");
-            running.become_like(entry, was_enabled, &before, self.seed);
+            running.become_like(entry, was_enabled, &before, (self.seed, self.clock.now()));
             settling.proxies.push(running.proxy.clone());
             state.registry.commit(entry.clone());
         }
@@ -356,7 +362,8 @@ impl State {
 
 impl Running {
     /// Puts toxics, faults and openness in force. Rules that were there stay, with what they remember.
-    fn become_like(&mut self, entry: &Entry, was_enabled: bool, before: &[Acting], seed: u64) {
+    fn become_like(&mut self, entry: &Entry, was_enabled: bool, before: &[Acting], (seed, now): (u64, Timestamp)) {
+        let matchers = self.matchers.changed_to(entry.matches());
         let acting = |name: &str, is_fault: bool, number: usize, rule: &dyn Fn() -> Rule| {
             if let Some(same) = before.iter().find(|acting| acting.rule.number == number) {
                 return same.clone();
@@ -368,15 +375,24 @@ impl Running {
             .harms()
             .map(|harm| acting(&harm.name, false, harm.number, &|| Rule::of_toxic(harm.number, harm.name.clone(), harm.toxic())));
         let faults = entry.faults.iter();
-        let faults = faults.map(|fault| acting(&fault.name, true, fault.number, &|| Rule::new(fault.number, fault.step())));
+        let faults = faults
+            .map(|fault| acting(&fault.name, true, fault.number, &|| Rule::new(fault.number, fault.step()).known_to(&matchers)));
         let rules: Vec<Acting> = toxics.chain(faults).collect();
-        let numbers = |rules: &[Acting]| rules.iter().map(|acting| acting.rule.number).collect::<Vec<_>>();
-        if numbers(&rules) != numbers(&self.rules) {
-            self.proxy.apply(Active::new(seed, rules.iter().map(|acting| acting.rule.clone()).collect()));
-        }
-        self.rules = rules;
+        (self.rules, self.matchers) = (rules, matchers);
+        self.show(seed, now);
         if entry.enabled != was_enabled {
             self.proxy.set_open(entry.enabled);
+        }
+    }
+
+    /// Puts those rules in force that do not rest now, where these are others than before.
+    fn show(&mut self, seed: u64, now: Timestamp) {
+        let acting: Vec<_> =
+            self.rules.iter().filter(|acting| acting.rule.step.acts(now)).map(|acting| acting.rule.clone()).collect();
+        let numbers: Vec<usize> = acting.iter().map(|rule| rule.number).collect();
+        if numbers != self.shown {
+            self.proxy.apply(Active::new(seed, acting).with_matchers(&self.matchers));
+            self.shown = numbers;
         }
     }
 }

@@ -3,27 +3,31 @@
 use super::client::Client;
 use super::http::Method;
 use super::io::{poll_read, with_buffer};
+use crate::fault::Answer;
 use std::fmt::Write as _;
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 
-/// A header: its name, and its value.
-type Header = (&'static str, String);
-
-/// A whole response, with a header that asks its client to wait.
-pub(super) fn render(status: u16, hint: Option<Header>, body: &str, method: Method, closes: bool) -> Vec<u8> {
+/// A whole response to `method`, said at so many milliseconds since 1970.
+pub(super) fn render(answer: &Answer, wall_millis: i64, method: Method, closes: bool) -> Vec<u8> {
+    let Answer { status, hint, headers, body } = answer;
+    let status = *status;
     let mut text = format!("HTTP/1.1 {status} {}\r\n", reason(status));
     let bodiless = matches!(status, 204 | 304);
     // Writing to a String cannot fail.
     if !bodiless {
         let _ = write!(text, "content-length: {}\r\n", body.len());
-        if !body.is_empty() {
+        let typed = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        if !body.is_empty() && !typed {
             text.push_str("content-type: text/plain; charset=utf-8\r\n");
         }
     }
-    if let Some((name, value)) = hint {
+    for (name, value) in headers {
+        let _ = write!(text, "{name}: {value}\r\n");
+    }
+    if let Some((name, value)) = hint.map(|said| said.header(wall_millis)) {
         let _ = write!(text, "{name}: {value}\r\n");
     }
     if closes {
@@ -96,12 +100,17 @@ pub(super) async fn linger(client: &mut Client) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::hint::Said;
+    use crate::time::Span;
 
     #[test]
     fn an_answer_says_what_it_should() {
-        let text = |status, hint, body, method, closes| String::from_utf8(render(status, hint, body, method, closes)).unwrap();
+        let text = |status, wait: Option<u64>, body: &str, method, closes| {
+            let answer = Answer { body: body.into(), ..Answer::bare(status, Said::new(wait.map(Span::from_secs), None)) };
+            String::from_utf8(render(&answer, 0, method, closes)).unwrap()
+        };
         assert_eq!(
-            text(429, Some(("retry-after", "2".to_string())), "", Method::Other, false),
+            text(429, Some(2), "", Method::Other, false),
             "HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\nretry-after: 2\r\n\r\n"
         );
         assert_eq!(
@@ -111,5 +120,9 @@ mod tests {
         );
         assert!(text(503, None, "down", Method::Head, false).ends_with("\r\n\r\n"), "a HEAD is told the length alone");
         assert_eq!(text(204, None, "down", Method::Other, false), "HTTP/1.1 204 No Content\r\n\r\n");
+        let headers = vec![("Content-Type".to_string(), "a/b".to_string()), ("x-cause".to_string(), "full".to_string())];
+        let answer = Answer { headers, body: "{}".into(), ..Answer::bare(500, None) };
+        let wanted = "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 2\r\nContent-Type: a/b\r\nx-cause: full\r\n\r\n{}";
+        assert_eq!(String::from_utf8(render(&answer, 0, Method::Other, false)).unwrap(), wanted, "its own type, once");
     }
 }

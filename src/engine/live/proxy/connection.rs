@@ -13,14 +13,14 @@ use super::client::Client;
 use super::control::Trouble;
 use super::exchange::Exchange;
 use super::h2::{self, Preface, Visit};
-use super::http::{BadRequest, MAX_HEAD, RequestHead, head_ends, request_head};
+use super::http::{BadRequest, MAX_HEAD, RequestHead, head_ends, matched, request_head};
 use super::hub::{Hub, Registration};
 use super::io::{Wire, poll_drain, poll_read, with_buffer};
+use super::places::Place;
 use super::tap::Tapping;
 use super::tls::ClientTls;
 use super::upstream::{DialError, Upstream};
-use crate::fault::{Active, Fate, Origin, Request, Strike};
-use crate::policy::hint::Said;
+use crate::fault::{Active, Answer, Fate, Hold, Origin, Request, Strike};
 use crate::time::Span;
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -61,7 +61,7 @@ enum Next {
 }
 
 pub(super) struct Connection {
-    hub: Rc<Hub>,
+    pub(super) hub: Rc<Hub>,
     place: Registration,
     upstream: Rc<Upstream>,
     origin: Origin,
@@ -74,12 +74,14 @@ pub(super) struct Connection {
     pub(super) wire: Option<Wire>,
     pub(super) tap: Tapping,
     /// The last snapshot that this connection has met, and its number.
-    seen: Active,
+    pub(super) seen: Active,
     generation: u64,
     /// The request being served.
     request: Option<Request>,
-    /// Steps that hold it until they end.
-    held_by: Vec<usize>,
+    /// What holds it.
+    pub(super) hold: Hold,
+    /// Its places among requests that pass at once.
+    pub(super) places: Vec<Place>,
 }
 
 impl Connection {
@@ -110,7 +112,8 @@ impl Connection {
             seen,
             generation,
             request: None,
-            held_by: Vec::new(),
+            hold: Hold::default(),
+            places: Vec::new(),
         };
         connection.run().await;
     }
@@ -124,6 +127,7 @@ impl Connection {
         if end == End::Silent {
             end = self.stay_silent().await;
         }
+        self.places.clear();
         match end {
             // Without a linger time to wait in, the kernel sends RST. It fails only on what is no socket any more.
             End::Reset | End::Unreachable => self.client.reset_on_close(),
@@ -173,6 +177,7 @@ impl Connection {
                     Next::Unasked(byte) => Exchange::tunnel(byte).run(self).await?,
                 }
                 self.request = None;
+                self.places.clear();
             }
         }
         .await;
@@ -229,22 +234,29 @@ impl Connection {
             Some((key, attempt)) => Request::ours(self.origin, key, attempt).bound_for(head.destination),
             None => Request::foreign(self.origin, self.number, self.requests),
         };
+        let request = self.known(request, &head);
         self.requests += 1;
         self.hub.control.arrive(self.hub.shard, self.origin.fleet);
         // What is installed counts from this moment, even if the shard has not woken up to it yet.
         self.hub.refresh();
         self.meet_change()?;
-        self.request = Some(request);
-        let judged = self.seen.clone();
-        let mut judgement = judged.judge(&request, self.hub.control.clock.now());
+        let request = request.fitting(matched(&self.inbox[..head.len], self.seen.matchers()));
+        (self.request, self.hold) = (Some(request), Hold::default());
+        let mut judgement = self.seen.judge(&request, self.hub.control.clock.now());
         loop {
-            judgement.touched.iter().for_each(|&step| self.seen.touch(step));
+            self.note(&request, &judgement);
+            let pending = judgement.pending.take();
             match judgement.fate {
                 Fate::Swallow { release: false, .. } => return Err(End::Silent),
                 Fate::Swallow { step, release: true } => {
-                    self.held_by.push(step);
+                    self.hold.take(step, &self.seen, pending);
                     self.race(std::future::ready(())).await?;
-                    judgement = self.seen.judge_released(&request, self.hub.control.clock.now(), step, &judged);
+                }
+                Fate::Wait { step, at_most, delay } => {
+                    self.hold.queue(step, &self.seen, pending, self.hub.control.clock.now() + delay);
+                    if let Some(refusal) = self.wait(&request, step, at_most).await? {
+                        return self.answer(head, &refusal).await;
+                    }
                 }
                 Fate::Close { delay } => {
                     self.pause(delay).await?;
@@ -254,21 +266,29 @@ impl Connection {
                     self.pause(delay).await?;
                     return Err(End::Reset);
                 }
-                Fate::Answer { delay, status, hint, body } => {
+                Fate::Answer { delay, answer } => {
                     self.pause(delay).await?;
-                    return self.answer(head, status, hint, &body).await;
+                    return self.answer(head, &answer).await;
                 }
-                Fate::Forward { delay } => {
+                Fate::Malformed { delay, kind } => {
                     self.pause(delay).await?;
-                    let dialled = self.dial().await;
-                    if dialled == Err(End::Unreachable) {
-                        return self.say_unreachable(head).await;
-                    }
-                    dialled?;
-                    return Exchange::new(&mut self.inbox, head).run(self).await;
+                    self.read_body(head).await?;
+                    return self.say_nonsense(kind).await;
+                }
+                Fate::Forward { delay, harm } => {
+                    self.pause(delay).await?;
+                    return self.forward(head, harm).await;
                 }
             }
+            judgement = self.hold.judge_again(&self.seen, &request, self.hub.control.clock.now());
         }
+    }
+
+    /// The same request, with its connection and its client.
+    fn known(&self, request: Request, head: &RequestHead) -> Request {
+        // Numbers are given by fleet.
+        let request = request.on(u64::from(self.origin.fleet) << 32 | u64::from(self.number));
+        if head.client == 0 { request } else { request.of_client(head.client) }
     }
 
     async fn pause(&mut self, delay: Span) -> Flow<()> {
@@ -279,7 +299,7 @@ impl Connection {
     }
 
     /// Connects to the upstream, if that has not been done.
-    async fn dial(&mut self) -> Flow<()> {
+    pub(super) async fn dial(&mut self) -> Flow<()> {
         if self.wire.is_some() {
             return Ok(());
         }
@@ -301,7 +321,7 @@ impl Connection {
 
     /// Tells the client that there is no upstream. It is connected already, so it cannot be refused any more: a client of
     /// ours is told by a mark that only it reads, and any other is reset, which is the nearest thing to a refusal.
-    async fn say_unreachable(&mut self, head: RequestHead) -> Flow<()> {
+    pub(super) async fn say_unreachable(&mut self, head: RequestHead) -> Flow<()> {
         if head.ours.is_none() {
             return Err(End::Reset);
         }
@@ -312,7 +332,14 @@ impl Connection {
     }
 
     /// Answers in the upstream's place, behind the request's body.
-    async fn answer(&mut self, mut head: RequestHead, status: u16, hint: Option<Said>, body: &str) -> Flow<()> {
+    async fn answer(&mut self, head: RequestHead, answer: &Answer) -> Flow<()> {
+        let method = head.method;
+        let closes = self.read_body(head).await?;
+        self.say(answer, method, closes).await
+    }
+
+    /// Reads a request's body and drops it; whether nothing can follow on this connection.
+    async fn read_body(&mut self, mut head: RequestHead) -> Flow<bool> {
         self.inbox.drain(..head.len);
         // A client that waits for leave to send its body is told the end of it at once; whether the body comes all
         // the same is its choice, so nothing can follow on this connection.
@@ -325,11 +352,7 @@ impl Connection {
                 poll_fn(|cx| self.poll_more(cx)).await?;
             }
         }
-        let mut bytes =
-            answer::render(status, hint.map(|said| said.header(self.hub.control.clock.wall_millis())), body, head.method, closes);
-        poll_fn(|cx| self.poll_send(cx, &mut bytes)).await?;
-        self.tap.answered(status);
-        if closes { Err(End::Answered) } else { Ok(()) }
+        Ok(closes)
     }
 
     async fn refuse(&mut self, why: BadRequest) {
@@ -337,7 +360,8 @@ impl Connection {
             Trouble::count(&self.hub.control.trouble.oversized);
         }
         self.request = None;
-        let mut bytes = answer::render(why.status(), None, "", super::http::Method::Other, true);
+        let answer = Answer::bare(why.status(), None);
+        let mut bytes = answer::render(&answer, 0, super::http::Method::Other, true);
         if poll_fn(|cx| self.poll_send(cx, &mut bytes)).await.is_ok() {
             answer::linger(&mut self.client).await;
         }
@@ -347,7 +371,7 @@ impl Connection {
     /// do what it likes meanwhile; the client does not hear of it.
     async fn stay_silent(&mut self) -> End {
         self.request = None;
-        self.held_by.clear();
+        self.hold = Hold::default();
         self.inbox = Vec::new();
         poll_fn(|cx| match self.poll_silent(cx) {
             Err(end) => Poll::Ready(end),
@@ -388,7 +412,7 @@ impl Connection {
         if self.poll_gate()?.is_ready() && self.fill_inbox(cx)? { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    fn poll_send(&mut self, cx: &mut Context<'_>, bytes: &mut Vec<u8>) -> Poll<Flow<()>> {
+    pub(super) fn poll_send(&mut self, cx: &mut Context<'_>, bytes: &mut Vec<u8>) -> Poll<Flow<()>> {
         if self.poll_gate()?.is_pending() {
             return Poll::Pending;
         }
@@ -400,10 +424,7 @@ impl Connection {
     /// Every wait begins here: pending while a fault holds the request, an error where one has ended the connection.
     pub(super) fn poll_gate(&mut self) -> Poll<Flow<()>> {
         self.meet_change()?;
-        if !self.held_by.is_empty() {
-            self.held_by.retain(|&step| self.seen.contains(step));
-        }
-        if self.held_by.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
+        if self.hold.holds(&self.seen) { Poll::Pending } else { Poll::Ready(Ok(())) }
     }
 
     /// Lets the steps that began since it last looked strike this connection.
@@ -419,7 +440,9 @@ impl Connection {
         if !self.hub.is_open() {
             return Err(End::Closed);
         }
-        let Some((step, strike)) = self.seen.onset(&before, self.origin, self.request.as_ref()) else { return Ok(()) };
+        let now = self.hub.control.clock.now();
+        let struck = self.seen.onset(&before, self.origin, self.request.as_ref(), now);
+        let Some((step, strike)) = struck else { return Ok(()) };
         self.seen.touch(step);
         match strike {
             // Its bytes are read on for a moment, as behind a last answer, so that the client sees FIN.
@@ -427,7 +450,7 @@ impl Connection {
             Strike::Reset => Err(End::Reset),
             Strike::Swallow { release: false } => Err(End::Silent),
             Strike::Swallow { release: true } => {
-                self.held_by.push(step);
+                self.hold.strike(step);
                 Ok(())
             }
         }

@@ -1,5 +1,6 @@
 //! What all threads of a proxy share: the snapshot in force, what it touched, and what went wrong.
 
+use super::places::Waiting;
 use super::tap::Tap;
 use crate::engine::live::clock::Clock;
 use crate::fault::Active;
@@ -39,6 +40,10 @@ pub(super) struct Control {
     pub(super) live: AtomicUsize,
     /// Connects to the upstream that came about, and the nanoseconds that the fastest took.
     connects: (AtomicU64, AtomicU64),
+    /// The next ticket of a request that shares its connection; those of connections lie below.
+    tickets: AtomicU64,
+    /// Requests that wait for a place.
+    pub(super) waiting: Waiting,
     pub(super) trouble: Trouble,
     /// Where what passes is counted.
     pub(super) tap: Option<Tap>,
@@ -86,6 +91,8 @@ impl Control {
             arrived: counters(MOST_FLEETS * shards, 0),
             live: AtomicUsize::new(0),
             connects: (AtomicU64::new(0), AtomicU64::new(u64::MAX)),
+            tickets: AtomicU64::new(1 << 63),
+            waiting: Waiting::default(),
             trouble: Trouble::default(),
             tap: None,
         }
@@ -113,6 +120,11 @@ impl Control {
             // Inside the lock, so that two at once cannot leave the older number behind.
             self.generation.store(installed.generation, Ordering::Release);
         });
+    }
+
+    /// A ticket that no connection and no other request has.
+    pub(super) fn ticket(&self) -> u64 {
+        self.tickets.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Counts a connect to the upstream that came about.

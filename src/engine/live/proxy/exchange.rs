@@ -2,8 +2,10 @@
 
 use super::body::{Body, Malformed};
 use super::connection::{Connection, End, Flow};
+use super::harm::{Passage, end_of};
 use super::http::{BadRequest, Follows, MAX_HEAD, Method, RequestHead, response_head};
 use super::io::{poll_drain, with_buffer};
+use crate::fault::Harm;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -19,6 +21,8 @@ pub(super) struct Exchange {
     uploading: bool,
     response: Response,
     to_client: Vec<u8>,
+    /// How the response passes.
+    passage: Passage,
     /// Whether a byte of the response has come.
     begun: bool,
     /// How the upstream's side has ended, once it has.
@@ -27,19 +31,23 @@ pub(super) struct Exchange {
 
 impl Exchange {
     /// An exchange whose request begins at the front of the inbox.
-    pub(super) fn new(inbox: &mut Vec<u8>, head: RequestHead) -> Self {
+    pub(super) fn new(inbox: &mut Vec<u8>, head: RequestHead, harm: Option<&Harm>) -> Self {
         let to_upstream = inbox.drain(..head.len).collect();
-        Self::with(head.body, to_upstream, Response::new(head.method))
+        let passage = Passage::of(harm);
+        // Of a response that does not pass, neither does the upstream's leave to send a body.
+        let leave: &[u8] = if passage.is_hidden() && head.expects_continue { b"HTTP/1.1 100 Continue\r\n\r\n" } else { b"" };
+        Self { passage, to_client: leave.to_vec(), ..Self::with(head.body, to_upstream, Response::new(head.method)) }
     }
 
     /// Both directions as they are, until one of them ends, behind a first byte for the client.
     pub(super) fn tunnel(first: u8) -> Self {
-        let response = Response { at: At::Body(Body::UntilClose), method: Method::Other, status: 0 };
+        let response = Response { at: At::Body(Body::UntilClose), ..Response::new(Method::Other) };
         Self { to_client: vec![first], ..Self::with(Body::UntilClose, Vec::new(), response) }
     }
 
     fn with(body: Body, to_upstream: Vec<u8>, response: Response) -> Self {
-        Self { body, to_upstream, uploading: true, response, to_client: Vec::new(), begun: false, ended: None }
+        let (to_client, passage) = (Vec::new(), Passage::Whole);
+        Self { body, to_upstream, uploading: true, response, to_client, passage, begun: false, ended: None }
     }
 
     /// Relays until request and response are complete.
@@ -58,11 +66,17 @@ impl Exchange {
             let down = self.download(on, cx)?;
             if self.to_client.is_empty() {
                 if let Some(end) = self.ended {
+                    if self.passage.is_hidden() && end == End::Closed && self.response.ends_with_connection() {
+                        on.wire = None;
+                        return Poll::Ready(Ok(()));
+                    }
                     self.response.status_at(end).into_iter().for_each(|status| on.tap.answered(status));
                     return Poll::Ready(Err(end));
                 }
                 if self.response.done() && self.body.done() && self.to_upstream.is_empty() {
-                    on.tap.answered(self.response.status);
+                    if !self.passage.is_hidden() {
+                        on.tap.answered(self.response.status);
+                    }
                     return Poll::Ready(Ok(()));
                 }
             }
@@ -106,7 +120,7 @@ impl Exchange {
     fn download(&mut self, on: &mut Connection, cx: &mut Context<'_>) -> Flow<bool> {
         let client = &mut on.client;
         let mut write = |cx: &mut Context<'_>, bytes: &[u8]| Pin::new(&mut *client).poll_write(cx, bytes);
-        let mut moved = poll_drain(&mut self.to_client, cx, &mut write).map_err(|_| End::Closed)?;
+        let mut moved = drain(&mut self.to_client, &mut self.passage, cx, &mut write)?;
         let Some(wire) = on.wire.as_mut() else { return Ok(moved) };
         // A response that is complete while its request is not: the upstream is read on, for its end may come first.
         if !self.to_client.is_empty() || self.ended.is_some() {
@@ -123,9 +137,10 @@ impl Exchange {
                 Ok(true)
             }
             Poll::Ready(Ok(n)) => {
-                self.pass(&buffer[..n]);
+                let n = self.pass(&buffer[..n]);
                 // Straight from the shared buffer; what the client does not take now is kept.
-                let sent = match write(cx, &buffer[..n]) {
+                let straight = n > 0 && !matches!(self.passage, Passage::Drops(_));
+                let sent = match if straight { write(cx, &buffer[..n]) } else { Poll::Pending } {
                     Poll::Ready(Ok(sent)) => sent,
                     Poll::Ready(Err(_)) => return Err(End::Closed),
                     Poll::Pending => 0,
@@ -138,14 +153,68 @@ impl Exchange {
     }
 
     /// Follows the response. From where it makes no sense, or goes on behind its end, both directions are passed on
-    /// as they are until the upstream closes: the client shall see what it would see directly.
-    fn pass(&mut self, bytes: &[u8]) {
+    /// as they are until the upstream closes: the client shall see what it would see directly. Gives how many of the bytes pass.
+    fn pass(&mut self, bytes: &[u8]) -> usize {
         self.begun = true;
+        let before = self.response.body_bytes;
         match self.response.follow(bytes) {
             Ok(Followed::Within) => {}
             Ok(Followed::Tunnel) | Err(Malformed) => {
                 self.body = Body::UntilClose;
                 self.response.at = At::Body(Body::UntilClose);
+                return self.pass_through(bytes.len());
+            }
+        }
+        let (seen, all) = (self.response.body_bytes, bytes.len());
+        match &mut self.passage {
+            Passage::Whole => all,
+            Passage::Hidden => 0,
+            Passage::Drops(drops) => {
+                drops.head(all - (seen - before) as usize);
+                all
+            }
+            Passage::Cut(keep, end) => {
+                let (keep, end) = (keep.of(self.response.length), end_of(*end));
+                // Where more came than is kept, or more is to come.
+                let more = seen > keep || seen == keep && !self.response.done();
+                let is_cut = self.response.is_in_body() && more;
+                if is_cut {
+                    self.ended = Some(end);
+                }
+                all - if is_cut { (seen - keep) as usize } else { 0 }
+            }
+        }
+    }
+
+    /// What is no response any more comes to no harm; where nothing of it passes, that was all.
+    fn pass_through(&mut self, bytes: usize) -> usize {
+        if self.passage.is_hidden() {
+            self.ended = Some(End::Closed);
+            return 0;
+        }
+        self.passage = Passage::Whole;
+        bytes
+    }
+}
+
+/// Writes what waits for the client, as far as it may pass; whether anything went.
+fn drain(
+    pending: &mut Vec<u8>,
+    passage: &mut Passage,
+    cx: &mut Context<'_>,
+    mut write: impl FnMut(&mut Context<'_>, &[u8]) -> Poll<io::Result<usize>>,
+) -> Flow<bool> {
+    let Passage::Drops(drops) = passage else { return poll_drain(pending, cx, write).map_err(|_| End::Closed) };
+    let mut moved = false;
+    loop {
+        let free = drops.poll_free(cx, pending.len());
+        match if free == 0 { Poll::Pending } else { write(cx, &pending[..free]) } {
+            Poll::Pending => return Ok(moved),
+            Poll::Ready(Ok(0) | Err(_)) => return Err(End::Closed),
+            Poll::Ready(Ok(sent)) => {
+                drops.passed(sent);
+                pending.drain(..sent);
+                moved = true;
             }
         }
     }
@@ -161,6 +230,10 @@ struct Response {
     method: Method,
     /// That of the last head; 0 before it.
     status: u16,
+    /// The length of the body, where the last head said it.
+    length: Option<u64>,
+    /// How many bytes behind the last head have come.
+    body_bytes: u64,
 }
 
 enum At {
@@ -180,7 +253,16 @@ enum Followed {
 
 impl Response {
     fn new(method: Method) -> Self {
-        Self { at: At::Head(Vec::new()), method, status: 0 }
+        Self { at: At::Head(Vec::new()), method, status: 0, length: None, body_bytes: 0 }
+    }
+
+    fn is_in_body(&self) -> bool {
+        matches!(self.at, At::Body(_))
+    }
+
+    /// Whether the end of the connection is its own.
+    fn ends_with_connection(&self) -> bool {
+        matches!(self.at, At::Body(Body::UntilClose))
     }
 
     fn done(&self) -> bool {
@@ -197,7 +279,11 @@ impl Response {
         while !bytes.is_empty() {
             let taken = match &mut self.at {
                 At::Body(body) if body.done() => return Err(Malformed),
-                At::Body(body) => body.take(bytes)?,
+                At::Body(body) => {
+                    let taken = body.take(bytes)?;
+                    self.body_bytes += taken as u64;
+                    taken
+                }
                 At::Head(before) => {
                     let kept = before.len();
                     let found = match kept {
@@ -220,7 +306,10 @@ impl Response {
                     self.at = match follows {
                         Follows::Tunnel => return Ok(Followed::Tunnel),
                         Follows::AnotherHead => At::Head(Vec::new()),
-                        Follows::Body(body) => At::Body(body),
+                        Follows::Body(body) => {
+                            self.length = if let Body::Length(length) = &body { Some(*length) } else { None };
+                            At::Body(body)
+                        }
                     };
                     len - kept
                 }

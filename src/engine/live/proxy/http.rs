@@ -1,8 +1,8 @@
 //! The heads of HTTP/1 messages, as far as a relay must understand them: where a message ends, and whose it is.
 
 use super::body::{Body, Malformed};
-use crate::fault::destination_key;
-use crate::service::key::idempotency_key;
+use crate::fault::{Matchers, destination_key};
+use crate::service::key::{idempotency_key, name_hash};
 
 /// The largest head of a request that is read, and the most of a response's head that is looked at.
 pub(super) const MAX_HEAD: usize = 64 * 1024;
@@ -25,6 +25,8 @@ pub(super) struct RequestHead {
     pub(super) ours: Option<(u128, u32)>,
     /// Where a request of ours goes, as faults know it; 0 where it does not say.
     pub(super) destination: u64,
+    /// The client of a request of ours, as faults know it; 0 where it does not say.
+    pub(super) client: u64,
 }
 
 /// Methods whose responses are framed in their own way.
@@ -90,17 +92,48 @@ pub(super) fn request_head(bytes: &[u8]) -> Result<Option<RequestHead>, BadReque
         expects_continue: fields.expects_continue,
         ours: fields.idempotency_key.zip(fields.attempt),
         destination: fields.destination,
+        client: fields.client,
     }))
 }
 
-/// Whose request it is, by its fields: the idempotency key and the attempt of one of ours, and where it goes.
-pub(super) fn ours<'a>(all: impl Iterator<Item = (&'a str, &'a [u8])>) -> (Option<(u128, u32)>, u64) {
+/// Whose request it is, by its fields: the idempotency key and the attempt of one of ours, where it goes, and its client.
+pub(super) fn ours<'a>(all: impl Iterator<Item = (&'a str, &'a [u8])>) -> (Option<(u128, u32)>, u64, u64) {
     let mut fields = Fields::default();
     for (name, value) in all {
         // What breaks HTTP/1's framing is nothing here.
         let _ = fields.take(name, value.trim_ascii());
     }
-    (fields.idempotency_key.zip(fields.attempt), fields.destination)
+    (fields.idempotency_key.zip(fields.attempt), fields.destination, fields.client)
+}
+
+/// Which of a plan's matchers a request with this head fits, a bit each. Only where there are any is a head read for it.
+pub(super) fn matched(head: &[u8], by: &Matchers) -> u64 {
+    if by.is_empty() {
+        return 0;
+    }
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(head) {
+        Ok(httparse::Status::Complete(_)) => by.bits(&Looked(&request)),
+        _ => 0,
+    }
+}
+
+/// A head as matchers look at it.
+struct Looked<'a>(&'a httparse::Request<'a, 'a>);
+
+impl crate::fault::Head for Looked<'_> {
+    fn method(&self) -> &[u8] {
+        self.0.method.unwrap_or_default().as_bytes()
+    }
+
+    fn path(&self) -> &[u8] {
+        self.0.path.unwrap_or_default().as_bytes()
+    }
+
+    fn header(&self, name: &str, fits: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+        self.0.headers.iter().any(|header| header.name.eq_ignore_ascii_case(name) && fits(header.value.trim_ascii()))
+    }
 }
 
 /// Whether a head ends in `bytes`, if none did in the first `seen` of them.
@@ -153,6 +186,7 @@ struct Fields {
     idempotency_key: Option<u128>,
     attempt: Option<u32>,
     destination: u64,
+    client: u64,
 }
 
 impl Fields {
@@ -188,6 +222,7 @@ impl Fields {
             19 if name.eq_ignore_ascii_case("x-stormwake-attempt") => {
                 self.attempt = number(value).and_then(|n| u32::try_from(n).ok());
             }
+            18 if name.eq_ignore_ascii_case("x-stormwake-client") => self.client = name_hash(value),
             23 if name.eq_ignore_ascii_case("x-stormwake-destination") => self.destination = destination_key(value),
             _ => {}
         }

@@ -19,12 +19,15 @@ mod client;
 mod connection;
 mod control;
 mod exchange;
+mod fates;
 mod h2;
+mod harm;
 mod http;
 mod hub;
 mod io;
 mod link;
 mod listen;
+mod places;
 mod relay;
 mod tap;
 #[cfg(test)]

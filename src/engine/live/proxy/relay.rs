@@ -80,6 +80,10 @@ impl Relay {
     /// Meets the faults that act as the connection begins. None answers a connection, and what delays bytes does so in the link.
     fn begin(&mut self) -> Flow<()> {
         let judgement = self.seen.judge(&self.request, self.hub.control.clock.now());
+        // Places are for requests, of which there are none here.
+        for rule in self.seen.rules() {
+            let _ = rule.leave(self.request.ticket);
+        }
         let end = match judgement.fate {
             Fate::Swallow { step, release: true } => {
                 self.held_by.push(step);
@@ -88,7 +92,7 @@ impl Relay {
             Fate::Swallow { release: false, .. } => Err(End::Silent),
             Fate::Close { .. } => Err(self.close()),
             Fate::Reset { .. } => Err(End::Reset),
-            Fate::Forward { .. } | Fate::Answer { .. } => return Ok(()),
+            Fate::Forward { .. } | Fate::Answer { .. } | Fate::Malformed { .. } | Fate::Wait { .. } => return Ok(()),
         };
         judgement.touched.last().into_iter().for_each(|&step| self.seen.touch(step));
         end
@@ -207,7 +211,9 @@ impl Relay {
         if !self.hub.is_open() {
             return Err(End::Closed);
         }
-        let Some((step, strike)) = self.seen.onset(&before, self.request.origin, Some(&self.request)) else { return Ok(()) };
+        let now = self.hub.control.clock.now();
+        let struck = self.seen.onset(&before, self.request.origin, Some(&self.request), now);
+        let Some((step, strike)) = struck else { return Ok(()) };
         self.seen.touch(step);
         match strike {
             Strike::Close => Err(self.close()),

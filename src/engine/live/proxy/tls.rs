@@ -193,7 +193,7 @@ impl Guard {
         }
         let before = std::mem::replace(&mut self.seen, self.hub.active());
         self.generation = self.hub.generation();
-        match self.seen.onset(&before, self.connection.origin, None) {
+        match self.seen.onset(&before, self.connection.origin, None, self.hub.control.clock.now()) {
             Some((step, Strike::Reset)) => {
                 self.seen.touch(step);
                 Err(End::Reset)

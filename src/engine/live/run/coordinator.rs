@@ -14,7 +14,7 @@ use crate::engine::live::stop::{Answer, Checks};
 use crate::engine::live::target::TargetProcess;
 use crate::engine::live::timer::Timer;
 use crate::engine::live::transport::{Requests, WireCounts};
-use crate::engine::shared::{Acts, Faults, WINDOW, blank, limits_reached, look_for_waves};
+use crate::engine::shared::{Acts, Faults, UNCOUNTED, WINDOW, blank, limits_reached, look_for_waves};
 use crate::fault::{Phase, Timeline};
 use crate::gate::stop::Stops;
 use crate::metrics::{Acted, ActionOutcome, ActionRecord, RunEvent, RunRecord, Series, ServiceCounts, StopReason, Totals};
@@ -188,7 +188,7 @@ impl Coordinator {
         let moment = self.moments.pop()?;
         let Parts { proxies, timeline, clock, external, .. } = &self.parts;
         let active = timeline.active(moment);
-        external.iter().for_each(|external| external.turn(&active.steps()));
+        external.iter().for_each(|external| external.turn(&timeline.spanning(moment)));
         proxies.apply(&active);
         let events = self.faults.turn(timeline, moment, clock.now(), |step| timeline.touched(step));
         events.iter().for_each(|event| self.tell(event));
@@ -396,6 +396,7 @@ impl Coordinator {
             ("file descriptors", self.wires.out_of_descriptors),
             ("max_attempts", self.ceiling_holds),
             ("progress", unheard),
+            (UNCOUNTED, self.parts.timeline.left_out()),
         ];
         let reached = limits_reached(&record, own.into_iter().chain(self.parts.proxies.main.limits()));
         record.limits_reached.extend(reached);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::event::AttemptOutcome;
-use crate::fault::{Blackhole, Fault, Refuse, Step};
+use crate::fault::{Blackhole, Fault, Refuse, Step, TimeShape, Which};
 use crate::fleet::Connections;
 use crate::gate::config::{Probe, StopConfig, StopTrigger};
 use crate::metrics::{Figure, RunEvent, StopReason, Window, figure};
@@ -154,6 +154,8 @@ fn faults_come_and_go_at_their_time_and_are_booked() {
         fault,
         fleets: None,
         destinations: None,
+        which: Which::ALL,
+        shape: TimeShape::FULL,
         place: Default::default(),
     };
     plan.timeline = vec![

@@ -1,6 +1,7 @@
 //! Exact parity: the live driver, its clock, timers and wires driven through their traits over the simulator's world, and the
 //! simulator itself make the same events with the same moments in the same order, and the same windows.
 
+mod requests;
 mod services;
 mod virtual_time;
 mod workers;

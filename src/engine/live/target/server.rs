@@ -9,7 +9,7 @@ use super::page::{self, page};
 use super::wire::{Stats, TargetStats};
 use crate::engine::live::clock::Clock;
 use crate::engine::live::timer::Timer;
-use crate::service::{Answer, BROKEN, Holding, ServiceChange, SystemConfig};
+use crate::service::{Answer, BROKEN, Holding, ServiceChange, SystemConfig, answer_body};
 use crate::time::Span;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -285,7 +285,7 @@ async fn discard(mut body: Incoming) -> bool {
 /// The machine's answer as HTTP.
 fn speak(answer: Answer, wall_millis: i64) -> Response<Full<Bytes>> {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-    let mut response = page(status, if status.is_success() { "ok\n" } else { "refused\n" });
+    let mut response = page(status, answer_body(answer.status));
     if let Some((name, value)) = answer.hint.map(|said| said.header(wall_millis)) {
         let value = HeaderValue::from_str(&value).expect("numbers, dates and plain words are a header's value");
         response.headers_mut().insert(name, value);

@@ -211,7 +211,12 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 fn every_kind_of_peer_has_its_outcome() {
     let within = Success { within: Some(Span::from_secs(9)), ..any_2xx() };
     let holds_ok = Success { body_contains: Some("ok".into()), ..any_2xx() };
+    let nonsense = |kind: crate::fault::Nonsense| std::str::from_utf8(kind.bytes()).expect("plain text");
+    let [line, length, chunk] = std::array::from_fn(|n| nonsense(crate::fault::Nonsense::ALL[n]));
     for (peer_does, success, outcome) in [
+        (Peer::AnswersAndCloses(line), any_2xx(), AttemptOutcome::Malformed),
+        (Peer::AnswersAndCloses(length), any_2xx(), AttemptOutcome::Malformed),
+        (Peer::AnswersAndCloses(chunk), any_2xx(), AttemptOutcome::Malformed),
         (Peer::Answers(OK), any_2xx(), AttemptOutcome::Success),
         (Peer::Answers(OK), within, AttemptOutcome::Success),
         (Peer::Answers(OK), Success { within: Some(Span::ZERO), ..any_2xx() }, AttemptOutcome::Unexpected),

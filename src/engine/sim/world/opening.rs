@@ -51,6 +51,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
         }
         if let Some(link) = self.link(id) {
             (link.connected, link.upstream) = (true, false);
+            link.opened = link.opened.wrapping_add(1);
         }
         self.request(id, now);
         Happened::Inside

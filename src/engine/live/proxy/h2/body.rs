@@ -1,7 +1,10 @@
 //! Bodies on their way: piece by piece as they come, trailers too, and not a piece further while a fault holds their stream.
 
+use super::super::harm::Drops;
 use super::Refusal;
+use super::fates::end_of;
 use super::stream::{Side, Stream};
+use crate::fault::CutEnd;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use std::pin::Pin;
@@ -42,9 +45,65 @@ impl Body for Relayed {
     }
 }
 
-/// The body of an answer: the upstream's, or a text of the proxy's own.
+/// An answer whose body comes to harm on its way.
+pub(super) struct Harmed {
+    body: Answer,
+    how: How,
+    /// What has come and may not pass yet.
+    kept: Bytes,
+}
+
+enum How {
+    /// So many bytes more, and how it ends then.
+    Cut(u64, CutEnd),
+    Drops(Drops),
+}
+
+impl Harmed {
+    /// Cut behind so many bytes of the body.
+    pub(super) fn cut(body: Answer, left: u64, end: CutEnd) -> Self {
+        Self { body, how: How::Cut(left, end), kept: Bytes::new() }
+    }
+
+    /// In drops.
+    pub(super) fn drip(body: Answer, drops: Drops) -> Self {
+        Self { body, how: How::Drops(drops), kept: Bytes::new() }
+    }
+
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Refusal>>> {
+        while self.kept.is_empty() {
+            let frame = match Pin::new(&mut self.body).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => frame,
+                other => return other,
+            };
+            match frame.into_data() {
+                Ok(data) => self.kept = data,
+                Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+            }
+        }
+        match &mut self.how {
+            How::Cut(0, end) => Poll::Ready(end_of(*end)),
+            How::Cut(left, _) => {
+                let passes = self.kept.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= passes as u64;
+                Poll::Ready(Some(Ok(Frame::data(self.kept.split_to(passes)))))
+            }
+            How::Drops(drops) => {
+                let passes = drops.poll_free(cx, self.kept.len());
+                if passes == 0 {
+                    return Poll::Pending;
+                }
+                drops.passed(passes);
+                Poll::Ready(Some(Ok(Frame::data(self.kept.split_to(passes)))))
+            }
+        }
+    }
+}
+
+/// The body of an answer: the upstream's, as it is or harmed, or a text of the proxy's own.
 pub(super) enum Answer {
     Relayed(Relayed),
+    Harmed(Box<Harmed>),
     Text(Option<Bytes>),
 }
 
@@ -62,6 +121,7 @@ impl Body for Answer {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Refusal>>> {
         match &mut *self {
             Self::Relayed(body) => Pin::new(body).poll_frame(cx),
+            Self::Harmed(harmed) => harmed.poll_frame(cx),
             Self::Text(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
         }
     }
@@ -69,6 +129,7 @@ impl Body for Answer {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Relayed(body) => body.is_end_stream(),
+            Self::Harmed(harmed) => harmed.kept.is_empty() && harmed.body.is_end_stream(),
             Self::Text(text) => text.is_none(),
         }
     }
@@ -76,6 +137,7 @@ impl Body for Answer {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Relayed(body) => body.size_hint(),
+            Self::Harmed(_) => SizeHint::default(),
             Self::Text(text) => SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64)),
         }
     }

@@ -14,6 +14,7 @@
 //! streams while those that their client has reset are cleared away.
 
 mod body;
+mod fates;
 mod io;
 mod route;
 mod stream;
@@ -215,7 +216,7 @@ impl Seen {
         if !hub.is_open() {
             return Err(End::Closed);
         }
-        match self.active.onset(&before, session.origin, None) {
+        match self.active.onset(&before, session.origin, None, hub.control.clock.now()) {
             Some((step, Strike::Reset)) => {
                 self.active.touch(step);
                 Err(End::Reset)

@@ -1,22 +1,24 @@
 //! One stream: a request, its fate, and the faults that reach it while it is under way.
 
 use super::super::answer::UNREACHABLE;
-use super::super::control::Trouble;
+use super::super::control::{Control, Trouble};
 use super::super::http::ours;
 use super::super::hub::Registration;
+use super::super::places::Place;
 use super::body::{Answer, Relayed};
+use super::fates::answer;
 use super::route::Unsent;
 use super::{Finish, Refusal, STREAMS, Session};
-use crate::fault::{Active, Fate, Request, Strike};
-use crate::policy::hint::Said;
-use crate::time::Span;
+use crate::fault::{Active, Fate, Hold, Judgement, Request, Strike};
+use crate::time::{Span, Timestamp};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// What a stream is waited on by: each has a task of its own.
@@ -31,9 +33,11 @@ pub(super) enum Side {
 /// A stream under way.
 pub(super) struct Stream {
     session: Rc<Session>,
-    request: Request,
+    pub(super) request: Request,
     /// Whether it is one of our own.
     ours: bool,
+    /// The places that it has among those that pass at once.
+    pub(super) places: RefCell<Vec<Place>>,
     state: RefCell<State>,
 }
 
@@ -41,8 +45,8 @@ struct State {
     /// The last snapshot that it has met, and its number.
     seen: Active,
     generation: u64,
-    /// Steps that hold it until they end.
-    held_by: Vec<usize>,
+    /// What holds it until it ends.
+    hold: Hold,
     /// It is never answered.
     lost: bool,
     up: Option<Registration>,
@@ -52,46 +56,69 @@ struct State {
 /// Serves one stream.
 pub(super) async fn serve(session: Rc<Session>, request: hyper::Request<Incoming>) -> Result<Response<Answer>, Refusal> {
     if request.method() == Method::CONNECT {
-        return Ok(answer(StatusCode::NOT_IMPLEMENTED, None, "", false));
+        return Ok(answer(StatusCode::NOT_IMPLEMENTED, "", false));
     }
-    let stream = Stream::begin(session, &request)?;
-    let judged = stream.state.borrow().seen.clone();
-    let mut judgement = judged.judge(&stream.request, stream.session.hub.control.clock.now());
+    let (stream, is_head) = (Stream::begin(session, &request)?, request.method() == Method::HEAD);
+    let mut judgement = stream.seen().judge(&stream.request, stream.now());
     loop {
-        judgement.touched.iter().for_each(|&step| stream.state.borrow().seen.touch(step));
+        stream.note(&judgement);
+        let pending = judgement.pending.take();
         // Every fate is carried out here, and nowhere else.
         match judgement.fate {
-            Fate::Swallow { release: false, .. } => {
-                stream.state.borrow_mut().lost = true;
-                stream.pass().await?;
-            }
+            Fate::Swallow { release: false, .. } => return stream.lose().await,
             Fate::Swallow { step, release: true } => {
-                stream.state.borrow_mut().held_by.push(step);
+                stream.hold(|hold, seen| hold.take(step, seen, pending));
                 stream.pass().await?;
-                let seen = stream.state.borrow().seen.clone();
-                let now = stream.session.hub.control.clock.now();
-                judgement = seen.judge_released(&stream.request, now, step, &judged);
             }
-            Fate::Reset { delay } => {
-                stream.pause(delay).await?;
-                return stream.reset().await;
+            Fate::Wait { step, at_most, delay } => {
+                let to = stream.now() + delay;
+                stream.hold(|hold, seen| hold.queue(step, seen, pending, to));
+                if let Some(refusal) = stream.wait(step, at_most).await? {
+                    return Ok(stream.own(&refusal, is_head));
+                }
             }
             Fate::Close { delay } => {
                 stream.pause(delay).await?;
                 stream.session.finish(Finish::Close);
                 return Err(Refusal::Over);
             }
-            Fate::Answer { delay, status, hint, body } => {
+            Fate::Reset { delay } => {
                 stream.pause(delay).await?;
-                let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                let hint = hint.map(|said: Said| said.header(stream.session.hub.control.clock.wall_millis()));
-                return Ok(answer(status, hint, &body, request.method() == Method::HEAD));
+                return stream.reset().await;
             }
-            Fate::Forward { delay } => {
+            Fate::Answer { delay, answer } => {
                 stream.pause(delay).await?;
-                return stream.forward(request).await;
+                return Ok(stream.own(&answer, is_head));
+            }
+            // What is no HTTP cannot be said in frames.
+            Fate::Malformed { delay, .. } => {
+                stream.pause(delay).await?;
+                return Err(Refusal::Fault);
+            }
+            Fate::Forward { delay, harm } => {
+                stream.pause(delay).await?;
+                let response = stream.clone().forward(request).await?;
+                return stream.harmed(response, harm, is_head).await;
             }
         }
+        judgement = stream.judge_again();
+    }
+}
+
+/// A request as matchers look at it.
+struct Looked<'a>(&'a hyper::Request<Incoming>);
+
+impl crate::fault::Head for Looked<'_> {
+    fn method(&self) -> &[u8] {
+        self.0.method().as_str().as_bytes()
+    }
+
+    fn path(&self) -> &[u8] {
+        self.0.uri().path_and_query().map_or(&[], |path| path.as_str().as_bytes())
+    }
+
+    fn header(&self, name: &str, fits: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+        self.0.headers().get_all(name).iter().any(|value| fits(value.as_bytes().trim_ascii()))
     }
 }
 
@@ -103,18 +130,66 @@ impl Stream {
         }
         session.streams.set(session.streams.get() + 1);
         let fields = request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
-        let (key, destination) = ours(fields);
+        let (key, destination, client) = ours(fields);
         let number = session.requests.replace(session.requests.get() + 1);
-        let request = match key {
+        let of = match key {
             Some((key, attempt)) => Request::ours(session.origin, key, attempt).bound_for(destination),
             None => Request::foreign(session.origin, session.number, number),
         };
+        // Numbers are given by fleet; several requests at once are on a connection, so each has a ticket of its own.
+        let of =
+            of.on(u64::from(session.origin.fleet) << 32 | u64::from(session.number)).with_ticket(session.hub.control.ticket());
+        let of = if client == 0 { of } else { of.of_client(client) };
         session.hub.control.arrive(session.hub.shard, session.origin.fleet);
         // What is installed counts from this moment, even if the shard has not woken up to it yet.
         session.hub.refresh();
         let (seen, generation) = (session.hub.active(), session.hub.generation());
-        let state = State { seen, generation, held_by: Vec::new(), lost: false, up: None, down: None };
-        Ok(Rc::new(Self { session, request, ours: key.is_some(), state: RefCell::new(state) }))
+        let matchers = seen.matchers();
+        let request = if matchers.is_empty() { of } else { of.fitting(matchers.bits(&Looked(request))) };
+        let state = State { seen, generation, hold: Hold::default(), lost: false, up: None, down: None };
+        let (state, places) = (RefCell::new(state), RefCell::default());
+        Ok(Rc::new(Self { session, request, ours: key.is_some(), places, state }))
+    }
+
+    /// The last snapshot that it has met.
+    pub(super) fn seen(&self) -> Active {
+        self.state.borrow().seen.clone()
+    }
+
+    /// What it shares with all that passes the proxy.
+    pub(super) fn control(&self) -> Arc<Control> {
+        self.session.hub.control.clone()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.session.hub.control.clock.now()
+    }
+
+    fn hold(&self, change: impl FnOnce(&mut Hold, &Active)) {
+        let State { hold, seen, .. } = &mut *self.state.borrow_mut();
+        change(hold, seen);
+    }
+
+    /// A step's queue lets it in, or sends it away.
+    pub(super) fn leave(&self, step: usize) {
+        self.state.borrow_mut().hold.leave(step);
+    }
+
+    /// Whether anything held it when that was last asked.
+    pub(super) fn is_held(&self) -> bool {
+        self.state.borrow().hold.is_held()
+    }
+
+    fn judge_again(&self) -> Judgement {
+        let state = self.state.borrow();
+        state.hold.judge_again(&state.seen, &self.request, self.now())
+    }
+
+    /// Is never answered, until something else ends it.
+    pub(super) async fn lose(&self) -> Result<Response<Answer>, Refusal> {
+        self.state.borrow_mut().lost = true;
+        let Err(refusal) = self.race(std::future::pending::<std::convert::Infallible>()).await;
+        Err(refusal)
     }
 
     /// Sends the request on, and relays the answer.
@@ -124,7 +199,7 @@ impl Stream {
             Ok(response) => Ok(response.map(|body| Answer::Relayed(Relayed::new(self, Side::Down, body)))),
             Err(Unsent::Unreachable) if self.ours => {
                 // As on HTTP/1.1: a client of ours is told by a mark that only it reads.
-                let mut response = answer(StatusCode::BAD_GATEWAY, None, "", false);
+                let mut response = answer(StatusCode::BAD_GATEWAY, "", false);
                 let (name, value) = UNREACHABLE;
                 response.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(value));
                 Ok(response)
@@ -133,7 +208,7 @@ impl Stream {
                 self.session.finish(Finish::Reset);
                 Err(Refusal::Over)
             }
-            Err(Unsent::Malformed) => Ok(answer(StatusCode::BAD_REQUEST, None, "", false)),
+            Err(Unsent::Malformed) => Ok(answer(StatusCode::BAD_REQUEST, "", false)),
             Err(Unsent::Refused(refusal)) => Err(refusal),
         }
     }
@@ -141,7 +216,7 @@ impl Stream {
     /// Resets the stream; the connection, where what resets it strikes all of them.
     async fn reset(&self) -> Result<Response<Answer>, Refusal> {
         let nothing = Active::new(0, Vec::new());
-        let whole = self.state.borrow().seen.onset(&nothing, self.session.origin, None);
+        let whole = self.state.borrow().seen.onset(&nothing, self.session.origin, None, self.now());
         if matches!(whole, Some((_, Strike::Reset))) {
             self.session.finish(Finish::Reset);
         }
@@ -161,7 +236,7 @@ impl Stream {
     }
 
     /// Waits for something else while watching the faults; while one holds the stream, the other thing is not even looked at.
-    async fn race<F: Future>(&self, subject: F) -> Result<F::Output, Refusal> {
+    pub(super) async fn race<F: Future>(&self, subject: F) -> Result<F::Output, Refusal> {
         let mut subject = pin!(subject);
         poll_fn(|cx| match self.poll_gate(Side::Down, cx) {
             Poll::Pending => Poll::Pending,
@@ -179,10 +254,7 @@ impl Stream {
         if state.lost {
             return Poll::Pending;
         }
-        if !state.held_by.is_empty() {
-            state.held_by.retain(|&step| state.seen.contains(step));
-        }
-        if state.held_by.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
+        if state.hold.holds(&state.seen) { Poll::Pending } else { Poll::Ready(Ok(())) }
     }
 
     /// Lets the steps that began since it last looked strike this stream.
@@ -196,17 +268,17 @@ impl Stream {
         }
         let before = std::mem::replace(&mut state.seen, hub.active());
         state.generation = hub.generation();
-        let origin = self.session.origin;
-        let Some((step, strike)) = state.seen.onset(&before, origin, Some(&self.request)) else { return Ok(()) };
+        let (origin, now) = (self.session.origin, self.now());
+        let Some((step, strike)) = state.seen.onset(&before, origin, Some(&self.request), now) else { return Ok(()) };
         // What strikes the connection as such has touched it there.
-        if state.seen.onset(&before, origin, None).is_none_or(|(whole, _)| whole != step) {
+        if state.seen.onset(&before, origin, None, now).is_none_or(|(whole, _)| whole != step) {
             state.seen.touch(step);
         }
         match strike {
             Strike::Reset => return Err(Refusal::Fault),
             Strike::Close => return Err(Refusal::Over),
             Strike::Swallow { release: false } => state.lost = true,
-            Strike::Swallow { release: true } => state.held_by.push(step),
+            Strike::Swallow { release: true } => state.hold.strike(step),
         }
         Ok(())
     }
@@ -230,22 +302,4 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.session.streams.set(self.session.streams.get() - 1);
     }
-}
-
-/// An answer of the proxy's own; without its body, but with its length, for a HEAD.
-fn answer(status: StatusCode, hint: Option<(&'static str, String)>, body: &str, is_head: bool) -> Response<Answer> {
-    let bodiless = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-    let mut response = Response::new(Answer::text(if bodiless || is_head { "" } else { body }));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    if !bodiless {
-        headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-        if !body.is_empty() {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-        }
-    }
-    if let Some((name, Ok(value))) = hint.map(|(name, value)| (name, HeaderValue::from_str(&value))) {
-        headers.insert(HeaderName::from_static(name), value);
-    }
-    response
 }

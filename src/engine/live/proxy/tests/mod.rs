@@ -6,6 +6,7 @@ mod bytes;
 mod faults;
 mod h2;
 mod relay;
+mod requests;
 mod scale;
 mod tap;
 mod tls;
