@@ -176,6 +176,27 @@ fn a_run_that_stands_still_loses_its_lease() {
     assert!(said.err.contains("it was not there to its end"), "{said:#?}");
 }
 
+/// A server that does not answer at the end may hold the faults still: that is said, and its own clock removes them.
+#[test]
+fn a_server_that_stands_still_at_the_end_is_said_to_hold_the_faults() {
+    let _machine = shared();
+    let scene = Scene::new("mute", "http");
+    let child = scene.start("{ hang: {} }", &LONG);
+    wait_for("the fault", || scene.events().contains("fault_started"));
+    scene.plane.signal("-STOP");
+    signal(&child, "-INT");
+    let said = end(child);
+    scene.plane.signal("-CONT");
+    assert_eq!(said.code, Some(7), "{said:#?}");
+    assert!(said.out.contains("CLEANUP NOT CONFIRMED"), "{said:#?}");
+    assert!(said.err.contains("they go with the run's lease, within 5s"), "{said:#?}");
+    assert!(
+        said.err.contains("curl -X DELETE http://") && said.err.contains("/v1/proxies/payments/faults/stormwake-"),
+        "{said:#?}"
+    );
+    wait_for("the lease ends", || scene.faults() == json!({}));
+}
+
 #[test]
 fn a_server_that_cannot_do_it_is_not_taken() {
     let _machine = shared();

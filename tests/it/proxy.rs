@@ -78,7 +78,7 @@ impl Plane {
         listen_of(&self.does("POST", "/proxies", &body))
     }
 
-    fn signal(&self, signal: &str) {
+    pub fn signal(&self, signal: &str) {
         let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().expect("kill is there");
         assert!(status.success());
     }
@@ -411,6 +411,9 @@ fn nothing_that_is_sent_to_the_api_ends_it() {
     let pieces: Vec<Vec<u8>> = [
         "POST /proxies HTTP/1.1\r\n",
         "GET /proxies/%00%ff%zz HTTP/1.1\r\n",
+        "PUT /v1/faults HTTP/1.1\r\n",
+        "POST /v1/leases HTTP/1.1\r\n",
+        "stormwake-lease: \u{ff}\r\n",
         "host: t\r\n",
         "content-length: 4\r\n",
         "\r\n",

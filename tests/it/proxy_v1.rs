@@ -352,6 +352,7 @@ fn what_is_changed_under_a_lease_is_undone_when_it_ends() {
     let (status, _, said) = under(&plane, &one, "POST", "/proxies/p/toxics", r#"{"type":"noop"}"#);
     assert!(status == 412 && said.contains("has ended"), "{said}");
     assert_eq!(under(&plane, &one, "PUT", "/v1/proxies/p/faults/x", r#"{"fault":"hang"}"#).0, 412);
+    assert_eq!(under(&plane, &one, "DELETE", "/v1/proxies/p", "").0, 412);
 }
 
 #[test]

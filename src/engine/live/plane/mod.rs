@@ -204,13 +204,14 @@ impl Plane {
         self.change(lease, |registry| Ok(registry.reset())).await.map(drop)
     }
 
-    /// Ends a proxy with its connections; its port is free again.
+    /// Ends a proxy with its connections; its port is free again. No lease puts it back.
     ///
     /// # Errors
-    /// Where there is none of that name.
-    pub async fn remove(&self, name: &str) -> Result<(), Refusal> {
+    /// Where there is none of that name, or no such lease.
+    pub async fn remove(&self, name: &str, lease: Option<&str>) -> Result<(), Refusal> {
         let settling = {
             let mut state = self.lock();
+            state.leases.of_call(lease)?;
             state.registry.get(name)?;
             state.registry.remove(name);
             state.end(name)

@@ -114,7 +114,7 @@ async fn proxy(plane: &Plane, asked: &Asked<'_>, name: &str) -> Result<Response<
     let there = plane.entry(name)?;
     match *asked.method {
         Method::GET => Ok(json(200, there.json())),
-        Method::DELETE => plane.remove(name).await.map(|()| empty(StatusCode::NO_CONTENT)),
+        Method::DELETE => plane.remove(name, asked.lease).await.map(|()| empty(StatusCode::NO_CONTENT)),
         _ => Ok(json(200, plane.update(name, &decode::proxy(asked.body)?, asked.lease).await?.json())),
     }
 }

@@ -144,7 +144,7 @@ impl Call<'_> {
         match *self.method {
             Method::GET => return Ok(json(200, &show::proxy(&there))),
             Method::DELETE => {
-                self.plane.remove(name).await?;
+                self.plane.remove(name, self.lease).await?;
                 return Ok(empty(StatusCode::NO_CONTENT));
             }
             _ => {}
