@@ -51,6 +51,8 @@ pub(super) struct Harmed {
     how: How,
     /// What has come and may not pass yet.
     kept: Bytes,
+    /// Whether what passed in front of the cut has had its turn to be sent.
+    sent: bool,
 }
 
 enum How {
@@ -62,12 +64,12 @@ enum How {
 impl Harmed {
     /// Cut behind so many bytes of the body.
     pub(super) fn cut(body: Answer, left: u64, end: CutEnd) -> Self {
-        Self { body, how: How::Cut(left, end), kept: Bytes::new() }
+        Self { body, how: How::Cut(left, end), kept: Bytes::new(), sent: false }
     }
 
     /// In drops.
     pub(super) fn drip(body: Answer, drops: Drops) -> Self {
-        Self { body, how: How::Drops(drops), kept: Bytes::new() }
+        Self { body, how: How::Drops(drops), kept: Bytes::new(), sent: false }
     }
 
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Refusal>>> {
@@ -82,6 +84,11 @@ impl Harmed {
             }
         }
         match &mut self.how {
+            // A reset overtakes what has not been sent yet, so the connection gets a turn to send it.
+            How::Cut(0, CutEnd::Rst) if !std::mem::replace(&mut self.sent, true) => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
             How::Cut(0, end) => Poll::Ready(end_of(*end)),
             How::Cut(left, _) => {
                 let passes = self.kept.len().min(usize::try_from(*left).unwrap_or(usize::MAX));

@@ -349,6 +349,86 @@ fn answers_delays_and_limits_as_on_http_11() {
 }
 
 #[test]
+fn answers_come_to_harm_stream_by_stream_when_the_work_is_done() {
+    run(async || {
+        let kinds =
+            ["status-after 503", "truncate 3", "truncate-rst 3", "slow 20", "reset-after", "malformed-after", "malformed 0"];
+        let target = Target2::start().await;
+        let bed = Bed::new(&kinds, target.upstream());
+        let peer = Peer::to(&bed).await;
+        let reset = |text: &str| text.contains("INTERNAL_ERROR");
+        for (n, holds) in (0..).zip([
+            &(|text: &str| text == "503 ") as &dyn Fn(&str) -> bool,
+            &|text| text == "200 /ha",
+            &|text| text.starts_with("200 ") && reset(text),
+            &|text| text == "200 /harm",
+            &reset,
+            &reset,
+            &reset,
+        ]) {
+            bed.on(n);
+            let began = bed.now();
+            let text = peer.get("/harm").await;
+            assert!(holds(&text), "{}: {text}", kinds[n as usize]);
+            if n == 3 {
+                let three_drops = crate::time::Span::from_millis(60);
+                assert!(bed.now().since(began) >= three_drops, "two bytes each 20 ms");
+            }
+            bed.off().await;
+            assert_eq!(peer.get("/after").await, "200 /after", "the others go on: {}", kinds[n as usize]);
+        }
+        assert_eq!(target.requests(), 13, "all but the last were served before they came to harm, and those behind them");
+        assert!((0..7).all(|n| bed.timeline.touched(n) == 1));
+    });
+}
+
+#[test]
+fn a_lost_answer_is_a_stream_that_stays_and_a_place_is_waited_for_on_one_connection() {
+    run(async || {
+        let target = Target2::start().await;
+        let bed = Bed::new(&["lose", "at-once 300"], target.upstream());
+        let peer = Peer::to(&bed).await;
+        bed.on(0);
+        let mut lost = peer.ask("/lost");
+        until("the work is done", || target.requests() == 1).await;
+        assert!(lost.is_silent().await);
+        bed.off().await;
+        assert!(lost.is_silent().await, "what was begun is done");
+        bed.on(1);
+        let first = peer.ask("/hold");
+        until("it has the place", || target.held.get() == 1).await;
+        let mut second = peer.ask("/second");
+        assert!(second.is_silent().await, "it waits");
+        let third = peer.get("/third").await;
+        assert_eq!(third, "503 ", "the queue has room for one");
+        target.let_go.notify_waiters();
+        assert_eq!((first.text().await, second.text().await), ("200 /hold".into(), "200 /second".into()));
+        let first = peer.ask("/hold");
+        until("it has the place", || target.held.get() == 1).await;
+        assert_eq!(peer.get("/late").await, "503 ", "after the longest wait");
+        drop(first);
+        until("whoever leaves gives it back", || target.held.get() == 0).await;
+        assert_eq!(peer.get("/next").await, "200 /next");
+    });
+}
+
+#[test]
+fn streams_are_told_apart_by_what_matchers_look_at() {
+    run(async || {
+        use crate::fault::{Match, Which};
+        let target = Target2::start().await;
+        let wanted = Match { method: Some("GET".into()), path: Some("/pay*".into()), header: Default::default() };
+        let which = Which { r#match: Some(wanted), ..Which::ALL };
+        let step = crate::fault::Step { which, ..step("pay", 1, 2, fault("status 503")) };
+        let bed = Bed::with(Timeline::new(vec![step], 7), 1, target.upstream());
+        let peer = Peer::to(&bed).await;
+        bed.on(0);
+        assert_eq!((peer.get("/pay?a=1").await, peer.get("/other").await), ("503 ".into(), "200 /other".into()));
+        assert_eq!(bed.timeline.touched(0), 1);
+    });
+}
+
+#[test]
 fn what_is_swallowed_is_a_stream_and_never_answered_or_goes_on_at_the_end() {
     run(async || {
         for (kind, released) in [("hang", false), ("hang-release", true), ("blackhole", false), ("blackhole-release", true)] {
