@@ -56,7 +56,9 @@
 //!    test `a_target_that_is_down_or_broken_is_no_healthy_baseline`, test `time_that_stands_still_and_a_signal_within_a_window_end_a_run`.
 //! 7. Faults are leases: when the controller dies, they go with it. The proxy lives in its process, the built-in target
 //!    ends with its parent: test `a_killed_run_leaves_nothing_behind`. From a Toxiproxy a watchdog removes them:
-//!    test `a_killed_run_leaves_nothing_in_the_toxiproxy`, test `a_run_that_stands_still_loses_its_faults`.
+//!    test `a_killed_run_leaves_nothing_in_the_toxiproxy`, test `a_run_that_stands_still_loses_its_faults`. In a `stormwake proxy` they go with
+//!    the run's lease: test `a_killed_run_leaves_nothing_in_the_stormwake_proxy`,
+//!    test `a_lease_ends_at_its_time_without_traffic_and_is_kept_by_renewals`.
 //! 8. Only `plan` knows YAML, only `report` knows output formats, only `report` and `cli` write to stdout:
 //!    test `what_is_banned_stands_only_where_it_may`.
 

@@ -183,14 +183,14 @@ fn address_of_api(args: &Args) -> Result<Option<SocketAddr>, Ended> {
 /// Makes the proxies of the command line and of the file, in this order.
 async fn make(plane: &Plane, paired: Vec<ProxyInput>, file: Option<ProxyFile>) -> Result<(), Ended> {
     for input in paired {
-        let hint = |refusal: &Refusal| hint(refusal).map(|hint| format!("; {hint}")).unwrap_or_default();
+        let hint = |refusal: &Refusal| refusal.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
         let flag = |refusal: &Refusal| match refusal.at.last().map_or("", String::as_str) {
             "upstream" => "--upstream",
             "upstream_tls" => "--upstream-ca",
             "tls" => "--tls-name",
             _ => "--listen",
         };
-        plane.create(&input).await.map_err(|refusal| {
+        plane.create(&input, None).await.map_err(|refusal| {
             // The number of the proxy among those made at once.
             let refusal =
                 Refusal { at: refusal.at.iter().filter(|part| part.parse::<usize>().is_err()).cloned().collect(), ..refusal };
@@ -199,9 +199,9 @@ async fn make(plane: &Plane, paired: Vec<ProxyInput>, file: Option<ProxyFile>) -
     }
     let Some(file) = file else { return Ok(()) };
     let inputs: Vec<ProxyInput> = file.proxies.iter().map(input_of).collect();
-    if let Err(refusal) = plane.populate(&inputs).await {
+    if let Err(refusal) = plane.populate(&inputs, None).await {
         let at: Vec<&str> = refusal.at.iter().map(String::as_str).collect();
-        let text = file.blame(&at, &refusal.error, hint(&refusal)).to_string();
+        let text = file.blame(&at, &refusal.error, refusal.hint()).to_string();
         return Err(Ended { code: code_of(&refusal), text });
     }
     Ok(())
@@ -212,19 +212,6 @@ fn code_of(refusal: &Refusal) -> Code {
         403 => Code::Refused,
         _ if refusal.environment => Code::Internal,
         _ => Code::Usage,
-    }
-}
-
-/// How to mend what does not say so itself.
-fn hint(refusal: &Refusal) -> Option<&'static str> {
-    let last = refusal.at.last().map_or("", String::as_str);
-    match (refusal.status, last) {
-        (403, _) => None,
-        _ if refusal.environment => Some("choose another port, or end what listens there"),
-        (_, "listen") => Some("write it like `127.0.0.1:9001`; port 0 listens on any that is free"),
-        (_, "upstream") => Some("write it like `127.0.0.1:5432` or `http://127.0.0.1:8080`"),
-        (_, "type") => Some("expected latency, bandwidth, slow_close, timeout, reset_peer, slicer, limit_data or noop"),
-        _ => None,
     }
 }
 

@@ -22,7 +22,8 @@ impl Active {
     }
 
     /// The same, of a plan with these matchers, whether or not a rule that acts here has one.
-    pub(super) fn with_matchers(self, matchers: &Matchers) -> Self {
+    #[must_use]
+    pub fn with_matchers(self, matchers: &Matchers) -> Self {
         Self { matchers: matchers.clone(), ..self }
     }
 

@@ -80,7 +80,7 @@ pub fn path_fits(wanted: &[u8], path: &[u8]) -> bool {
 
 /// The matchers of a plan, each once.
 #[derive(Clone, Debug, Default)]
-pub struct Matchers(Arc<[Match]>);
+pub struct Matchers(Arc<[Option<Match>]>);
 
 impl Matchers {
     /// Those of a plan's steps, each once, in order. What does not fit into a request's bits is left out, and its faults strike nothing;
@@ -92,27 +92,51 @@ impl Matchers {
                 each.push(one.clone());
             }
         }
+        Self(each.into_iter().map(Some).collect())
+    }
+
+    /// These, where some of them are known already: those keep their bits, for requests are in flight that have been looked at. A bit that
+    /// nobody needs any more is used again as late as can be.
+    #[must_use]
+    pub fn changed_to<'a>(&self, all: impl IntoIterator<Item = &'a Match>) -> Self {
+        let all: Vec<&Match> = all.into_iter().collect();
+        let stays = |slot: &Option<Match>| slot.as_ref().is_some_and(|one| all.iter().any(|other| other.says(one)));
+        let mut each: Vec<Option<Match>> = self.0.iter().map(|slot| slot.clone().filter(|_| stays(slot))).collect();
+        for one in all {
+            if each.iter().flatten().any(|other| other.says(one)) {
+                continue;
+            }
+            let old = self.0.iter().position(Option::is_none).filter(|&at| each[at].is_none());
+            match old.or_else(|| each.iter().position(Option::is_none)) {
+                _ if each.len() < MOST_MATCHERS => each.push(Some(one.clone())),
+                Some(at) => each[at] = Some(one.clone()),
+                None => {}
+            }
+        }
         Self(each.into())
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.iter().all(Option::is_none)
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.0.iter().flatten().count()
     }
 
     /// Which of them a request fits, a bit each.
     pub fn bits(&self, head: &impl Head) -> u64 {
-        self.0.iter().enumerate().fold(0, |bits, (at, one)| bits | u64::from(one.fits(head)) << at)
+        self.0
+            .iter()
+            .enumerate()
+            .fold(0, |bits, (at, one)| bits | u64::from(one.as_ref().is_some_and(|one| one.fits(head))) << at)
     }
 
     /// The bit of a matcher; none where it is not among them.
     pub(super) fn bit(&self, of: &Match) -> u64 {
-        self.0.iter().position(|one| one.says(of)).map_or(0, |at| 1 << at)
+        self.0.iter().position(|one| one.as_ref().is_some_and(|one| one.says(of))).map_or(0, |at| 1 << at)
     }
 }
 
@@ -173,6 +197,23 @@ pub(crate) mod tests {
         ] {
             assert_eq!(one.fits(&head), fits, "{one:?}");
         }
+    }
+
+    #[test]
+    fn a_matcher_that_stays_keeps_its_bit_and_one_that_goes_leaves_it_free_for_long() {
+        let path = |n: usize| by("", &format!("/{n}"), &[]);
+        let (a, b, c) = (path(1), path(2), path(3));
+        let both = Matchers::default().changed_to([&a, &b]);
+        let later = both.changed_to([&c, &b]);
+        assert_eq!((later.len(), later.bit(&a), later.bit(&b), later.bit(&c)), (2, 0, 2, 4));
+        assert!(later.changed_to([]).is_empty());
+        let many: Vec<Match> = (0..200).map(path).collect();
+        let mut now = Matchers::default().changed_to([&b]);
+        for one in &many {
+            now = now.changed_to([&b, one]);
+            assert_eq!((now.bit(&b), now.bit(one) != 0), (1, true), "{one:?}");
+        }
+        assert_eq!(Matchers::default().changed_to(&many).len(), MOST_MATCHERS);
     }
 
     #[test]

@@ -229,15 +229,12 @@ impl Fault {
         }
     }
 
-    /// Whether it acts on requests, and so does nothing where bytes are all that is seen.
+    /// Whether it answers requests, or harms answers, and so needs a proxy that knows them.
     pub fn of_requests(&self) -> bool {
         match self {
-            Self::Status(_)
-            | Self::RateLimit(_)
-            | Self::LimitConcurrency(_)
-            | Self::Truncate(_)
-            | Self::SlowBody(_)
-            | Self::Malformed(_) => true,
+            _ if self.is_of_answers() => true,
+            Self::Status(_) | Self::RateLimit(_) | Self::LimitConcurrency(_) => true,
+            Self::Truncate(_) | Self::SlowBody(_) | Self::Malformed(_) => true,
             Self::Refuse(_)
             | Self::Hang(_)
             | Self::Blackhole(_)

@@ -46,8 +46,9 @@ impl Rule {
         Self { number, step, toxic: None, bucket, places, counted, bit, touched: AtomicU64::new(0) }
     }
 
-    /// The same, among the rules of a plan with these matchers.
-    pub(super) fn known_to(mut self, matchers: &Matchers) -> Self {
+    /// The same, among rules with these matchers.
+    #[must_use]
+    pub fn known_to(mut self, matchers: &Matchers) -> Self {
         self.bit = self.step.which.r#match.as_ref().map(|of| matchers.bit(of));
         self
     }

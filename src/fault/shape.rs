@@ -73,6 +73,15 @@ impl TimeShape {
         })
     }
 
+    /// When a fault that began at `from` begins to rest, or to act again, after a moment; none where it does neither.
+    pub fn next_turn(&self, from: Timestamp, now: Timestamp) -> Option<Timestamp> {
+        let flap = self.flap.as_ref()?;
+        let period = flap.on.0.saturating_add(flap.off.0).max(1);
+        let passed = now.since(from).0 % period;
+        let turn = if passed < flap.on.0 { flap.on.0 } else { period };
+        Some(now + Span(turn - passed))
+    }
+
     /// The moments between a fault's start and its end at which it begins to rest or to act again; so many at most.
     pub fn turns(&self, from: Timestamp, to: Timestamp, most: usize) -> Vec<Timestamp> {
         let Some(flap) = &self.flap else { return Vec::new() };
@@ -124,6 +133,9 @@ mod tests {
         assert_eq!(rests, [false, false, true, true, true, false, false, true, true, true, false]);
         assert_eq!(shape.turns(at(10_000), at(20_000), 100), [at(12_000), at(15_000), at(17_000)]);
         assert_eq!(shape.turns(at(10_000), at(20_000), 1), [at(12_000)]);
+        for (now, turn) in [(10_000, 12_000), (11_999, 12_000), (12_000, 15_000), (14_500, 15_000), (15_000, 17_000)] {
+            assert_eq!(shape.next_turn(at(10_000), at(now)), Some(at(turn)), "{now}");
+        }
         assert!(TimeShape::FULL.turns(at(0), at(9), 9).is_empty() && !TimeShape::FULL.rests(at(0), at(9)));
         for turn in shape.turns(at(10_000), at(90_000), 100).chunks(2) {
             assert!(shape.rests(at(10_000), turn[0]), "what begins at a moment does so at that moment");

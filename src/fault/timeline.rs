@@ -50,12 +50,12 @@ impl Step {
     }
 
     /// Whether a moment lies in it: from its start, included, to its end, excluded.
-    fn spans(&self, now: Timestamp) -> bool {
+    pub fn spans(&self, now: Timestamp) -> bool {
         self.from <= now && now < self.to
     }
 
     /// Whether it acts at a moment, and does not rest.
-    fn acts(&self, now: Timestamp) -> bool {
+    pub fn acts(&self, now: Timestamp) -> bool {
         self.spans(now) && !self.shape.rests(self.from, now)
     }
 
@@ -143,6 +143,11 @@ impl Timeline {
     fn borders(&self) -> Vec<Timestamp> {
         let lasting = self.steps().filter(|step| step.from < step.to);
         in_order(lasting.flat_map(|step| [step.from, step.to]).collect())
+    }
+
+    /// The numbers of the steps that a moment lies in, whether or not they rest then.
+    pub fn spanning(&self, now: Timestamp) -> Vec<usize> {
+        self.rules.iter().filter(|rule| rule.step.spans(now)).map(|rule| rule.number).collect()
     }
 
     /// What acts at a moment. What ends at that moment no longer does, what begins at it does.

@@ -1,32 +1,51 @@
-//! Who carries out the faults of a plan in the place of our own proxies: a Toxiproxy.
+//! Who carries out the faults of a plan in the place of our own proxies: a Toxiproxy, or a `stormwake proxy`.
 
 use super::url::TargetUrl;
-use crate::config::At;
+use crate::config::{At, Node, Value};
 use crate::fault::Step;
-use crate::fault::external::Remote;
+use crate::fault::external::{Remote, Server};
 use crate::record;
+use std::collections::BTreeMap;
 
 record! {
-    /// A Toxiproxy that carries out the faults, wherever its proxy stands: between the clients and the target, or between the target and
-    /// something behind it. Our own proxy stays where it is and harms nothing: what comes while a fault acts is counted there, as the fault's
-    /// evidence. Toxiproxy draws a `share` for each connection, not for each request.
+    /// A Toxiproxy or a `stormwake proxy` that carries out the faults, wherever its proxy stands: between the clients and the target, or between
+    /// the target and something behind it. The run's own proxy stays where it is and harms nothing. The evidence of a fault is what comes there
+    /// while it acts; of a `stormwake proxy` what that says it has touched. A Toxiproxy draws a `share` for each connection, not for each request.
     pub struct ExternalProxy {
-        /// Its control API: scheme, host and port.
-        toxiproxy: At<TargetUrl>,
+        /// The control API of a Toxiproxy: scheme, host and port.
+        toxiproxy: Option<At<TargetUrl>>,
+        /// The control API of a `stormwake proxy`: scheme, host and port. Or `toxiproxy`, never both.
+        stormwake: Option<At<TargetUrl>>,
         /// Its proxy that the faults go to; when the run begins it has to be there, enabled, and without toxics of another run.
         name: At<String>,
+    } => |proxy: &ExternalProxy| match (&proxy.toxiproxy, &proxy.stormwake) {
+        (Some(_), Some(_)) => Err("`stormwake` and `toxiproxy` exclude each other: keep the one that stands there".to_string()),
+        (None, None) => Err("it needs a `toxiproxy` or a `stormwake`: such as `toxiproxy: http://127.0.0.1:8474`".to_string()),
+        _ => Ok(()),
     }
 }
 
-/// The proxy of a Toxiproxy, and which faults go to it.
+impl ExternalProxy {
+    /// What it is, and where its API is.
+    pub fn server(&self) -> Option<(Server, &At<TargetUrl>)> {
+        let toxiproxy = self.toxiproxy.as_ref().map(|url| (Server::Toxiproxy, url));
+        toxiproxy.or(self.stormwake.as_ref().map(|url| (Server::Stormwake, url)))
+    }
+}
+
+/// The proxy of such a server, and which faults go to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct External {
     /// Those that act at this proxy of the plan, as [`Step::on`] says.
     pub on: u16,
-    /// The control API.
-    pub toxiproxy: TargetUrl,
+    /// What the server is.
+    pub server: Server,
+    /// Its control API.
+    pub api: TargetUrl,
     /// The name of its proxy.
     pub name: String,
+    /// For a `stormwake proxy`, by step: the fault as that takes it, in JSON.
+    pub texts: BTreeMap<usize, String>,
 }
 
 impl External {
@@ -38,13 +57,31 @@ impl External {
     /// The steps that it carries out.
     pub fn remotes(&self, timeline: &[Step]) -> Vec<Remote> {
         let its = timeline.iter().enumerate().filter(|(_, step)| self.carries_out(step));
-        let remote =
-            |(index, step): (usize, &Step)| Some(Remote { step: index, name: step.name.clone(), fault: step.fault.clone()? });
+        let remote = |(index, step): (usize, &Step)| {
+            let text = self.texts.get(&index).cloned().unwrap_or_default();
+            let read: Option<serde_json::Value> = serde_json::from_str(&text).ok();
+            let ends = read.is_some_and(|read| read.get("for").is_some());
+            let fault = step.fault.clone()?;
+            let of_requests = fault.of_requests() || !step.which.is_all();
+            Some(Remote { step: index, name: step.name.clone(), fault, text, of_requests, ends })
+        };
         its.filter_map(remote).collect()
     }
 }
 
-/// The timeline as our own proxies see it: what a Toxiproxy carries out, wherever that is, the one between clients and target only witnesses.
+/// A part of a plan as JSON, every value as text: so it is read again as it was.
+pub fn json_of(node: &Node) -> serde_json::Value {
+    match &node.value {
+        Value::Null => serde_json::Value::Null,
+        Value::Text(text) => text.as_str().into(),
+        Value::List(items) => items.iter().map(json_of).collect(),
+        Value::Map(entries) => {
+            serde_json::Value::Object(entries.iter().map(|(key, node)| (key.name.clone(), json_of(node))).collect())
+        }
+    }
+}
+
+/// The timeline as our own proxies see it: what somebody else carries out, wherever, the one between clients and target only witnesses.
 pub fn witnessed(timeline: &[Step], external: &[External]) -> Vec<Step> {
     let witnessed = |step: &Step| match external.iter().any(|external| external.carries_out(step)) {
         true => Step { fault: None, on: 0, ..step.clone() },

@@ -15,6 +15,7 @@ mod overrides;
 mod periods;
 pub mod presets;
 pub mod proxy;
+pub mod proxy_fault;
 pub mod proxy_file;
 pub mod raw;
 pub mod service;
@@ -32,6 +33,7 @@ pub use external::External;
 pub use load::{Loaded, Source, decode, load};
 pub use overrides::value_of;
 pub use proxy::NamedProxy;
+pub use proxy_fault::ProxyFault;
 pub use proxy_file::{FileProxy, FileToxic, ProxyFile, Spoken, proxy_file};
 pub use raw::RawPlan;
 pub use target::{HeaderValue, Route, StatusSet, Success, TargetConfig};
@@ -69,7 +71,7 @@ pub struct Plan {
     pub steady_state: Option<SteadyState>,
     /// The faults, in the order of the plan.
     pub timeline: Vec<Step>,
-    /// The Toxiproxies that carry out faults in the place of our proxies.
+    /// The servers that carry out faults in the place of our proxies.
     pub external: Vec<External>,
     /// What else happens, in the order of its moments; at one moment in the order of the plan.
     pub actions: Vec<Action>,
@@ -166,7 +168,7 @@ impl Plan {
         bounded
     }
 
-    /// The steps of the timeline that a Toxiproxy carries out.
+    /// The steps of the timeline that a Toxiproxy or a `stormwake proxy` carries out.
     pub fn remote_steps(&self) -> Vec<usize> {
         self.external.iter().flat_map(|external| external.remotes(&self.timeline)).map(|remote| remote.step).collect()
     }

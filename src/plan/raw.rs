@@ -83,7 +83,7 @@ record! {
         steady_state: Option<Lenient<At<SteadyState>>>,
         /// The faults, and what else happens.
         timeline: Lenient<Vec<Lenient<At<RawStep>>>> = Lenient(Some(Vec::new())),
-        /// A Toxiproxy that carries out the faults of the timeline in a live run; our own proxy where nothing is said.
+        /// A Toxiproxy, or a `stormwake proxy`, that carries out the faults of the timeline in a live run; our own proxy where nothing is said.
         proxy: Option<Lenient<At<ExternalProxy>>>,
         /// What counts as recovered.
         recovery: Option<Lenient<At<RecoveryConfig>>>,

@@ -48,7 +48,7 @@ pub fn json(loaded: &Loaded) -> serde_json::Value {
         None => {
             let external = external_at(plan, number);
             serde_json::json!({
-                "name": name, "toxiproxy": external.map(|external| external.toxiproxy.to_string()), "proxy": external.map(|external| &external.name),
+                "name": name, "toxiproxy": external.map(|external| external.api.to_string()), "proxy": external.map(|external| &external.name),
             })
         }
     });
@@ -138,8 +138,8 @@ fn summary(out: &mut String, plan: &Plan, width: usize) {
 /// Where a proxy stands.
 fn between(plan: &Plan, number: u16, NamedProxy { name, config }: &NamedProxy) -> String {
     let Some(config) = config else {
-        let whose =
-            external_at(plan, number).map(|external| format!("`{}` of the Toxiproxy at {}", external.name, external.toxiproxy));
+        let whose = external_at(plan, number)
+            .map(|external| format!("`{}` of the {} at {}", external.name, external.server, external.api));
         return format!("{name}: {}, which counts nothing", whose.unwrap_or_default());
     };
     let upstream = &config.upstream.value.0;

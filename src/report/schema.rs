@@ -4,7 +4,7 @@
 //! stands, a text with a variable (`${…}`) may stand too.
 
 use crate::config::{Alternative, Field, Read, Shape};
-use crate::plan::RawPlan;
+use crate::plan::{ProxyFault, RawPlan};
 use serde_json::{Map, Value, json};
 
 /// The JSON Schema of plans.
@@ -26,6 +26,26 @@ pub fn plan() -> Value {
         return Value::Object(whole);
     }
     root
+}
+
+/// The JSON Schema of a fault as it is put on a proxy that stands alone. Its texts hold no variables.
+pub fn proxy_fault() -> Value {
+    let mut defs = Map::new();
+    let mut root = spelled_out(&ProxyFault::shape(), &mut defs);
+    root["$defs"] = Value::Object(defs);
+    without_variables(&mut root);
+    root
+}
+
+fn without_variables(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => {
+            items.retain(|item| *item != variable());
+            items.iter_mut().for_each(without_variables);
+        }
+        Value::Object(entries) => entries.values_mut().for_each(without_variables),
+        _ => {}
+    }
 }
 
 /// The longest schema of a map that stands where it is used: a longer one is defined once, however often it is met.

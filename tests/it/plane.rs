@@ -58,12 +58,15 @@ impl Plane {
     }
 
     pub fn ask_as(&self, agent: &str, method: &str, path: &str, body: &str) -> Answer {
+        self.ask_with(&format!("user-agent: {agent}"), method, path, body)
+    }
+
+    /// Asks with one header more.
+    pub fn ask_with(&self, header: &str, method: &str, path: &str, body: &str) -> Answer {
         let mut stream = TcpStream::connect(self.api).expect("the API listens");
         stream.set_read_timeout(Some(LONG)).expect("a socket");
         let length = body.len();
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: t\r\nuser-agent: {agent}\r\nconnection: close\r\ncontent-length: {length}"
-        );
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: t\r\n{header}\r\nconnection: close\r\ncontent-length: {length}");
         stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).expect("it reads");
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("it answers");

@@ -12,20 +12,20 @@ const LONG: Duration = Duration::from_secs(10);
 const SOON: Duration = Duration::from_millis(50);
 
 /// A service that answers each request with its name.
-fn named(name: &str) -> (Server, SocketAddr) {
+pub fn named(name: &str) -> (Server, SocketAddr) {
     let server = Server::answering(format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{name}", name.len()));
     let addr = server.url().trim_start_matches("http://").trim_end_matches('/').parse().expect("an address");
     (server, addr)
 }
 
-fn connect(addr: SocketAddr) -> TcpStream {
+pub fn connect(addr: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(addr).expect("it listens");
     stream.set_read_timeout(Some(LONG)).expect("a socket");
     stream
 }
 
 /// Sends a request and gives the last bytes of the answer.
-fn get(stream: &mut TcpStream, length: usize) -> std::io::Result<String> {
+pub fn get(stream: &mut TcpStream, length: usize) -> std::io::Result<String> {
     stream.write_all(b"GET / HTTP/1.1\r\nhost: t\r\n\r\n")?;
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -292,6 +292,12 @@ fn calls_are_answered_whatever_the_connections_do() {
         ("POST", "/proxies/fine", r#"{"upstream":"localhost:9"}"#),
         ("POST", "/proxies", r#"{"name":"more","upstream":"127.0.0.1:9"}"#),
         ("DELETE", "/proxies/more", ""),
+        ("PUT", "/v1/proxies/hung/faults/out", r#"{"fault":{"hang":{}}}"#),
+        ("PUT", "/v1/proxies/hung/faults/out", r#"{"fault":{"reset":{}},"for":"30s"}"#),
+        ("GET", "/v1/proxies", ""),
+        ("PUT", "/v1/faults", r#"{"fine":{"thin":{"fault":{"bandwidth":{"rate":"1KB/s"}}}}}"#),
+        ("POST", "/v1/leases", ""),
+        ("GET", "/v1/leases", ""),
         ("POST", "/reset", ""),
     ];
     // Three tries: what else the machine does for a moment must not decide.
@@ -309,6 +315,9 @@ fn nothing_that_is_sent_to_the_api_ends_it() {
     let pieces: Vec<Vec<u8>> = [
         "POST /proxies HTTP/1.1\r\n",
         "GET /proxies/%00%ff%zz HTTP/1.1\r\n",
+        "PUT /v1/faults HTTP/1.1\r\n",
+        "POST /v1/leases HTTP/1.1\r\n",
+        "stormwake-lease: \u{ff}\r\n",
         "host: t\r\n",
         "content-length: 4\r\n",
         "\r\n",

@@ -105,11 +105,12 @@ impl Faults {
     }
 }
 
-/// What a simulated run says of faults that a Toxiproxy carries out in a live one; none where there are none.
+/// What a simulated run says of faults that somebody else carries out in a live one; none where there are none.
 pub fn without_toxiproxy(plan: &Plan) -> Option<String> {
-    let names = plan.external.iter().map(|external| format!("`{}` at {}", external.name, external.toxiproxy));
+    let names = plan.external.iter().map(|external| format!("`{}` at {}", external.name, external.api));
     let names = names.collect::<Vec<_>>().join(", ");
-    let text = format!("a simulated run has no Toxiproxy: what {names} would do is done between the clients and the target");
+    let text =
+        format!("a simulated run has no proxy of others: what {names} would do is done between the clients and the target");
     (!names.is_empty()).then_some(text)
 }
 

@@ -1,7 +1,7 @@
-//! What a run has put into one proxy of a Toxiproxy, and how to get it to where it should be.
+//! What a run has put into one proxy of a server, and how to get it to where it should be.
 //!
-//! Somebody else's toxics are never touched, and a proxy that somebody else has disabled is never enabled. What is ours is known by its
-//! name, `stormwake-RUN-STEP-STREAM`, and that a proxy is down by our doing is remembered from before the call that may have done it.
+//! Somebody else's toxics and faults are never touched, and a proxy that somebody else has disabled is never enabled. What is ours is known by
+//! its name, `stormwake-RUN-STEP-STREAM` of a toxic and `stormwake-RUN-STEP` of a fault, and that a proxy is down by our doing is remembered from before the call that may have done it.
 //!
 //! # Order of the calls
 //!
@@ -9,18 +9,28 @@
 //! come. Steps that refuse hold the proxy down together: it comes up when the last of them ends.
 
 use super::super::{Stream, Toxic};
-use super::{Demand, Remote, demand};
+use super::{Demand, Remote, Server, demand};
+use std::collections::BTreeMap;
 
-/// What the names of all toxics begin with that any run of ours has made.
+/// What the names of all toxics and faults begin with that any run of ours has made.
 pub const MARK: &str = "stormwake-";
 
-/// A toxic of ours.
+/// What a server does to traffic.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Harm {
+    /// A Toxiproxy: a toxic.
+    Toxic(Toxic),
+    /// A `stormwake proxy`: a fault, in JSON without spaces.
+    Fault(String),
+}
+
+/// A toxic or a fault of ours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ours {
     /// Its name.
     pub name: String,
     /// What it is.
-    pub toxic: Toxic,
+    pub harm: Harm,
 }
 
 /// What a proxy should be and have, of ours.
@@ -28,26 +38,28 @@ pub struct Ours {
 pub struct Wish {
     /// Whether it should be down.
     pub down: bool,
-    /// The toxics that it should have beside those of others.
-    pub toxics: Vec<Ours>,
+    /// The toxics or faults that it should have beside those of others.
+    pub harms: Vec<Ours>,
 }
 
 impl Wish {
     /// Whether nothing is wished for.
     pub fn is_nothing(&self) -> bool {
-        !self.down && self.toxics.is_empty()
+        !self.down && self.harms.is_empty()
     }
 }
 
-/// A toxic that a server has.
+/// A toxic or a fault that a server has.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HeldToxic {
+pub struct HeldHarm {
     /// Its name.
     pub name: String,
     /// Its type, as the server calls it.
     pub kind: String,
     /// What it is; none where that is nothing that we know.
-    pub toxic: Option<Toxic>,
+    pub harm: Option<Harm>,
+    /// What it has touched; none where the server does not count.
+    pub touched: Option<u64>,
 }
 
 /// What a proxy is and has, as the server says.
@@ -57,14 +69,16 @@ pub struct Held {
     pub enabled: bool,
     /// Where it listens.
     pub listen: String,
-    /// All of its toxics.
-    pub toxics: Vec<HeldToxic>,
+    /// Whether it knows bytes alone, and no requests; true only where the server says so.
+    pub of_bytes: bool,
+    /// All of its toxics and faults.
+    pub harms: Vec<HeldHarm>,
 }
 
 impl Held {
-    /// The names of the toxics that some run of ours has made.
+    /// The names of those that some run of ours has made.
     pub fn marked(&self) -> Vec<&str> {
-        self.toxics.iter().map(|toxic| toxic.name.as_str()).filter(|name| name.starts_with(MARK)).collect()
+        self.harms.iter().map(|harm| harm.name.as_str()).filter(|name| name.starts_with(MARK)).collect()
     }
 }
 
@@ -73,26 +87,29 @@ impl Held {
 pub enum Call {
     /// Has it come up, or go down.
     Enable(bool),
-    /// Adds a toxic.
+    /// Adds a toxic or a fault.
     Add(Ours),
-    /// Removes the toxic of this name.
+    /// Removes the one of this name.
     Remove(String),
 }
 
-/// A run's hand in one proxy of a Toxiproxy.
+/// A run's hand in one proxy of a server.
 #[derive(Clone, Debug)]
 pub struct Hand {
     prefix: String,
+    server: Server,
     /// Whether it is down by our doing, or may be.
     down: bool,
-    /// The names of the toxics that are there by our doing, or may be.
+    /// The names of those that are there by our doing, or may be.
     placed: Vec<String>,
+    /// What each of ours has touched, as the server said last.
+    touched: BTreeMap<String, u64>,
 }
 
 impl Hand {
     /// The hand of a run that has done nothing yet; `run` tells it from all other runs.
-    pub fn new(run: &str) -> Self {
-        Self { prefix: format!("{MARK}{run}-"), down: false, placed: Vec::new() }
+    pub fn new(run: &str, server: Server) -> Self {
+        Self { prefix: format!("{MARK}{run}-"), server, down: false, placed: Vec::new(), touched: BTreeMap::new() }
     }
 
     /// The same, of a run that may have taken the proxy down.
@@ -109,10 +126,14 @@ impl Hand {
     /// What the proxy should be and have while these steps act.
     pub fn wish<'a>(&self, acting: impl IntoIterator<Item = &'a Remote>) -> Wish {
         let mut wish = Wish::default();
-        for Remote { name, fault, .. } in acting {
+        for Remote { name, fault, text, .. } in acting {
+            if self.server == Server::Stormwake {
+                wish.harms.push(Ours { name: self.name_of(name), harm: Harm::Fault(text.clone()) });
+                continue;
+            }
             match demand(fault) {
                 Ok(Demand::Down) => wish.down = true,
-                Ok(Demand::Toxics(toxics)) => wish.toxics.extend(toxics.into_iter().map(|toxic| self.named(name, toxic))),
+                Ok(Demand::Toxics(toxics)) => wish.harms.extend(toxics.into_iter().map(|toxic| self.named(name, toxic))),
                 // Refused when the plan was checked.
                 Err(_) => {}
             }
@@ -121,17 +142,38 @@ impl Hand {
     }
 
     fn named(&self, step: &str, toxic: Toxic) -> Ours {
-        Ours { name: format!("{}{step}-{}", self.prefix, word(toxic.stream)), toxic }
+        Ours { name: format!("{}-{}", self.name_of(step), word(toxic.stream)), harm: Harm::Toxic(toxic) }
+    }
+
+    fn name_of(&self, step: &str) -> String {
+        format!("{}{step}", self.prefix)
+    }
+
+    /// Takes down what the server says that ours have touched.
+    pub fn saw(&mut self, held: &Held) {
+        let counted = held.harms.iter().filter_map(|there| Some((there.name.clone(), there.touched?)));
+        let ours: Vec<_> = counted.filter(|(name, _)| self.owns(name)).collect();
+        self.touched.extend(ours);
+    }
+
+    /// The same of one that has gone.
+    pub fn counted(&mut self, name: &str, touched: u64) {
+        self.touched.insert(name.to_string(), touched);
+    }
+
+    /// What a step has touched, as far as the server has said.
+    pub fn touched(&self, step: &str) -> Option<u64> {
+        self.touched.get(&self.name_of(step)).copied()
     }
 
     /// What is to be called, in this order, so that the proxy is what is wished for.
     pub fn calls(&self, held: &Held, wish: &Wish) -> Vec<Call> {
         let falls = (wish.down && held.enabled).then_some(Call::Enable(false));
         let rises = (!wish.down && !held.enabled && self.down).then_some(Call::Enable(true));
-        let wanted = |there: &&HeldToxic| wish.toxics.iter().any(|ours| is(there, ours));
-        let surplus = held.toxics.iter().filter(|there| self.owns(&there.name) && !wanted(there));
+        let wanted = |there: &&HeldHarm| wish.harms.iter().any(|ours| is(there, ours));
+        let surplus = held.harms.iter().filter(|there| self.owns(&there.name) && !wanted(there));
         let surplus = surplus.map(|there| Call::Remove(there.name.clone()));
-        let missing = wish.toxics.iter().filter(|ours| !held.toxics.iter().any(|there| is(there, ours)));
+        let missing = wish.harms.iter().filter(|ours| !held.harms.iter().any(|there| is(there, ours)));
         let missing = missing.map(|ours| Call::Add(ours.clone()));
         falls.into_iter().chain(surplus).chain(missing).chain(rises).collect()
     }
@@ -161,7 +203,7 @@ impl Hand {
     pub fn verify(&mut self, held: &Held, wish: &Wish) -> Result<(), String> {
         self.check(held, wish)?;
         self.down = wish.down;
-        self.placed = wish.toxics.iter().map(|ours| ours.name.clone()).collect();
+        self.placed = wish.harms.iter().map(|ours| ours.name.clone()).collect();
         Ok(())
     }
 
@@ -173,27 +215,34 @@ impl Hand {
             (false, false, false) => Some("somebody else has disabled the proxy".to_string()),
             (true, false, true) | (false, true, _) => None,
         };
-        let missing = wish.toxics.iter().filter_map(|ours| match held.toxics.iter().find(|there| there.name == ours.name) {
-            None => Some(format!("the toxic {} is not there", ours.name)),
-            Some(there) if !is(there, ours) => Some(format!("the toxic {} is not what was asked for", ours.name)),
+        let missing = wish.harms.iter().filter_map(|ours| match held.harms.iter().find(|there| there.name == ours.name) {
+            None => Some(format!("the {} {} is not there", self.word(), ours.name)),
+            Some(there) if !is(there, ours) => Some(format!("the {} {} is not what was asked for", self.word(), ours.name)),
             Some(_) => None,
         });
-        let wanted = |name: &str| wish.toxics.iter().any(|ours| ours.name == name);
-        let surplus = held.toxics.iter().filter(|there| self.owns(&there.name) && !wanted(&there.name));
-        let surplus = surplus.map(|there| format!("the toxic {} is still there", there.name));
+        let wanted = |name: &str| wish.harms.iter().any(|ours| ours.name == name);
+        let surplus = held.harms.iter().filter(|there| self.owns(&there.name) && !wanted(&there.name));
+        let surplus = surplus.map(|there| format!("the {} {} is still there", self.word(), there.name));
         state.into_iter().chain(missing).chain(surplus).collect()
     }
 
-    /// The toxics that are not this run's, in words.
+    /// The toxics and faults that are not this run's, in words.
     pub fn strangers(&self, held: &Held) -> Vec<String> {
-        let strange = held.toxics.iter().filter(|there| !self.owns(&there.name));
+        let strange = held.harms.iter().filter(|there| !self.owns(&there.name));
         strange.map(|there| format!("{} ({})", there.name, there.kind)).collect()
     }
 
     /// What somebody has to call who cleans up by hand: for all that this run has asked for and not seen to be gone.
     pub fn by_hand(&self) -> Vec<Call> {
-        let toxics = self.placed.iter().map(|name| Call::Remove(name.clone()));
-        toxics.chain(self.down.then_some(Call::Enable(true))).collect()
+        let harms = self.placed.iter().map(|name| Call::Remove(name.clone()));
+        harms.chain(self.down.then_some(Call::Enable(true))).collect()
+    }
+
+    const fn word(&self) -> &'static str {
+        match self.server {
+            Server::Toxiproxy => "toxic",
+            Server::Stormwake => "fault",
+        }
     }
 
     fn owns(&self, name: &str) -> bool {
@@ -210,12 +259,14 @@ const fn word(stream: Stream) -> &'static str {
 }
 
 /// Whether a toxic is there as it was asked for. A Toxiproxy keeps toxicity in 32 bits.
-fn is(there: &HeldToxic, ours: &Ours) -> bool {
-    let same = |toxic: &Toxic| {
-        (toxic.stream, &toxic.kind) == (ours.toxic.stream, &ours.toxic.kind)
-            && toxic.toxicity as f32 == ours.toxic.toxicity as f32
+fn is(there: &HeldHarm, ours: &Ours) -> bool {
+    let same = |harm: &Harm| match (harm, &ours.harm) {
+        (Harm::Toxic(there), Harm::Toxic(ours)) => {
+            (there.stream, &there.kind) == (ours.stream, &ours.kind) && there.toxicity as f32 == ours.toxicity as f32
+        }
+        (there, ours) => there == ours,
     };
-    there.name == ours.name && there.toxic.as_ref().is_some_and(same)
+    there.name == ours.name && there.harm.as_ref().is_some_and(same)
 }
 
 #[cfg(test)]
@@ -225,8 +276,37 @@ mod tests {
 
     /// Steps by their faults, each named after its place: `0`, `1` …
     fn steps(faults: &str) -> Vec<Remote> {
-        let of = |(step, text): (usize, &str)| Remote { step, name: step.to_string(), fault: fault(text) };
+        let of = |(step, text): (usize, &str)| Remote {
+            step,
+            name: step.to_string(),
+            fault: fault(text),
+            text: format!("{{\"fault\":\"{text}\"}}"),
+            of_requests: false,
+            ends: false,
+        };
         faults.split(", ").filter(|text| !text.is_empty()).enumerate().map(of).collect()
+    }
+
+    fn set_toxicity(held: &mut Held, toxicity: f64) {
+        let Some(Harm::Toxic(toxic)) = &mut held.harms[1].harm else { panic!("it is one of ours") };
+        toxic.toxicity = toxicity;
+    }
+
+    #[test]
+    fn a_stormwake_proxy_has_the_faults_themselves_and_counts_them() {
+        let mut hand = Hand::new("r", Server::Stormwake);
+        let wish = hand.wish(&steps("refuse, status 503"));
+        let calls = hand.calls(&up(), &wish);
+        assert_eq!(shown(&calls), "+0 +1", "none of them takes the proxy down");
+        calls.iter().for_each(|call| hand.calls_now(call));
+        let mut held = carried_out(up(), &calls);
+        held.harms[2].touched = Some(7);
+        hand.saw(&held);
+        assert_eq!((hand.touched("0"), hand.touched("1"), hand.verify(&held, &wish)), (None, Some(7), Ok(())));
+        held.harms[1].harm = Some(Harm::Fault("{}".into()));
+        assert!(hand.check(&held, &wish).unwrap_err().contains("the fault stormwake-r-0 is not what was asked for"));
+        hand.counted("stormwake-r-1", 9);
+        assert_eq!((hand.touched("1"), shown(&hand.by_hand())), (Some(9), "-0 -1".into()));
     }
 
     /// A server that carries out calls.
@@ -234,18 +314,18 @@ mod tests {
         for call in calls {
             match call {
                 Call::Enable(enabled) => held.enabled = *enabled,
-                Call::Add(Ours { name, toxic }) => {
-                    held.toxics.push(HeldToxic { name: name.clone(), kind: "x".into(), toxic: Some(toxic.clone()) });
+                Call::Add(Ours { name, harm }) => {
+                    held.harms.push(HeldHarm { name: name.clone(), kind: "x".into(), harm: Some(harm.clone()), touched: None });
                 }
-                Call::Remove(name) => held.toxics.retain(|there| there.name != *name),
+                Call::Remove(name) => held.harms.retain(|there| there.name != *name),
             }
         }
         held
     }
 
     fn up() -> Held {
-        let slow = HeldToxic { name: "slow".into(), kind: "latency".into(), toxic: None };
-        Held { enabled: true, listen: "127.0.0.1:1".into(), toxics: vec![slow] }
+        let slow = HeldHarm { name: "slow".into(), kind: "latency".into(), harm: None, touched: None };
+        Held { enabled: true, listen: "127.0.0.1:1".into(), of_bytes: false, harms: vec![slow] }
     }
 
     fn shown(calls: &[Call]) -> String {
@@ -278,7 +358,7 @@ mod tests {
             ("refuse", "latency 5", "+0-downstream up"),
             ("", "refuse, reset", "down +1-downstream"),
         ] {
-            let mut hand = Hand::new("r");
+            let mut hand = Hand::new("r", Server::Toxiproxy);
             let mut held = up();
             for (set, wanted) in [(before, None), (after, Some(wanted))] {
                 let wish = hand.wish(&steps(set));
@@ -297,7 +377,7 @@ mod tests {
 
     #[test]
     fn a_server_that_differs_is_told_from_one_that_does_not() {
-        let mut hand = Hand::new("r");
+        let mut hand = Hand::new("r", Server::Toxiproxy);
         let wish = hand.wish(&steps("refuse, blackhole"));
         let calls = hand.calls(&up(), &wish);
         calls.iter().for_each(|call| hand.calls_now(call));
@@ -309,34 +389,31 @@ mod tests {
         };
         for (held, says) in [
             (but(&|held| held.enabled = true), "the proxy is still enabled"),
-            (but(&|held| drop(held.toxics.remove(2))), "stormwake-r-1-downstream is not there"),
+            (but(&|held| drop(held.harms.remove(2))), "stormwake-r-1-downstream is not there"),
+            (but(&|held| set_toxicity(held, 0.5)), "stormwake-r-1-upstream is not what was asked for"),
+            (but(&|held| held.harms[1].harm = None), "is not what was asked for"),
             (
-                but(&|held| held.toxics[1].toxic.as_mut().unwrap().toxicity = 0.5),
-                "stormwake-r-1-upstream is not what was asked for",
-            ),
-            (but(&|held| held.toxics[1].toxic = None), "is not what was asked for"),
-            (
-                but(&|held| held.toxics.push(HeldToxic { name: "stormwake-r-9-x".into(), ..up().toxics[0].clone() })),
+                but(&|held| held.harms.push(HeldHarm { name: "stormwake-r-9-x".into(), ..up().harms[0].clone() })),
                 "stormwake-r-9-x is still there",
             ),
         ] {
             let difference = hand.verify(&held, &wish).unwrap_err();
             assert!(difference.contains(says), "{difference}");
         }
-        let near = but(&|held| held.toxics[1].toxic.as_mut().unwrap().toxicity = f64::from(1.0_f32));
+        let near = but(&|held| set_toxicity(held, f64::from(1.0_f32)));
         assert_eq!(hand.verify(&near, &wish), Ok(()));
     }
 
     #[test]
     fn what_others_did_is_left_to_them() {
-        let mut hand = Hand::new("r");
+        let mut hand = Hand::new("r", Server::Toxiproxy);
         let (nothing, down) = (Wish::default(), Held { enabled: false, ..up() });
         assert_eq!(hand.calls(&down, &nothing), [], "we have not disabled it");
         assert!(hand.verify(&down, &nothing).unwrap_err().contains("somebody else"));
         let refuse = hand.wish(&steps("refuse"));
         assert!(hand.verify(&down, &refuse).unwrap_err().contains("somebody else"));
-        let other_run = HeldToxic { name: "stormwake-s-0-upstream".into(), ..up().toxics[0].clone() };
-        let held = Held { toxics: vec![other_run], ..up() };
+        let other_run = HeldHarm { name: "stormwake-s-0-upstream".into(), ..up().harms[0].clone() };
+        let held = Held { harms: vec![other_run], ..up() };
         assert_eq!((hand.calls(&held, &nothing), held.marked()), (vec![], vec!["stormwake-s-0-upstream"]));
         assert_eq!(hand.verify(&held, &nothing), Ok(()));
     }
@@ -344,7 +421,7 @@ mod tests {
     /// A call that failed may have been carried out: it is undone where the server says so, and named where nobody knows.
     #[test]
     fn a_call_that_may_have_been_carried_out_is_undone() {
-        let mut hand = Hand::new("r");
+        let mut hand = Hand::new("r", Server::Toxiproxy);
         hand.calls_now(&Call::Enable(false));
         let nothing = Wish::default();
         assert_eq!(hand.calls(&up(), &nothing), []);
@@ -356,6 +433,6 @@ mod tests {
         assert_eq!(shown(&hand.by_hand()), "-1-downstream up");
         assert_eq!(hand.verify(&up(), &nothing), Ok(()));
         assert_eq!(hand.by_hand(), []);
-        assert!(Hand::new("r").having_taken_down(true).holds_down());
+        assert!(Hand::new("r", Server::Toxiproxy).having_taken_down(true).holds_down());
     }
 }

@@ -14,6 +14,7 @@ mod names;
 mod network;
 mod policy;
 mod proxies;
+mod proxy_fault;
 mod requests;
 mod returns;
 mod scope;
@@ -22,6 +23,8 @@ mod target;
 mod timeline;
 mod tls;
 mod workers;
+
+pub(super) use proxy_fault::check as proxy_fault;
 
 use super::{Changeable, Plan, RawPlan};
 use crate::config::{At, Lenient, Node, Place, Problems};

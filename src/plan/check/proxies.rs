@@ -124,7 +124,7 @@ pub(super) fn on(step: &RawStep, proxies: &[NamedProxy], raw: &RawPlan, cx: &mut
     let Some(config) = proxies.get(usize::from(number) - 1).and_then(|proxy| proxy.config.as_ref()) else { return number };
     let of_requests = fault.value.of_requests().then(|| fault.value.key()).or(step.which.r#match.is_some().then_some("match"));
     if let Some(what) = of_requests.filter(|_| !config.sees_requests()) {
-        let message = format!("`{what}` needs requests, and `{name}` sees bytes");
+        let message = format!("`{what}` needs to know requests, and `{name}` sees bytes");
         cx.error(*place, message, format!("write `protocol: http` at `proxies.{name}`, or use `reset`, `hang` or `blackhole`"));
     }
     if matches!(fault.value, Fault::Refuse(_)) {

@@ -5,7 +5,7 @@ use super::{Context, MAX_LENGTH};
 use crate::config::{At, Place};
 use crate::fault::matching::{MOST_MATCHERS, path_fits};
 use crate::fault::timeline::MOST_TURNS;
-use crate::fault::{Fault, Match, Repeat, Step};
+use crate::fault::{Fault, Match, Repeat, Step, TimeShape, Which};
 use crate::plan::proxy::MAIN;
 use crate::plan::raw::RawStep;
 use crate::plan::target::TargetConfig;
@@ -17,22 +17,42 @@ const LIVE_ALONE: [&str; 2] = ["idempotency-key", "x-stormwake-enqueued-at"];
 
 /// Checks a step's `match`, `every`, `first`, `ramp` and `flap`.
 pub(super) fn check(raw: &RawPlan, step: &RawStep, fault: &Fault, index: &str, lasts: Span, cx: &mut Context) {
-    if matches!(fault, Fault::Refuse(_) | Fault::Close(_)) || fault.of_bytes() {
-        no_requests(step, fault, index, cx);
-    }
     // What passes another proxy is a service's own, of which the plan knows nothing.
     let is_ours = step.on.as_ref().is_none_or(|on| on.value == MAIN);
     if let (Some(of), Some(target), true) = (&step.which.r#match, &raw.target.0, is_ours) {
         matches_something(of, &target.value, index, cx);
     }
-    ramp(step, index, lasts, cx);
-    flap(step, index, lasts, cx);
+    shaped(fault, Said::of(step), &["timeline", index], lasts, cx);
+}
+
+/// What is said of which requests a fault strikes, and when.
+#[derive(Clone, Copy)]
+pub(super) struct Said<'a> {
+    pub(super) which: &'a Which,
+    pub(super) shape: &'a TimeShape,
+    /// Whether it comes again.
+    pub(super) repeats: bool,
+}
+
+impl<'a> Said<'a> {
+    fn of(step: &'a RawStep) -> Self {
+        Self { which: &step.which, shape: &step.shape, repeats: step.repeat.is_some() }
+    }
+}
+
+/// Checks that a fault that lasts so long can be what is said; `path` leads to it.
+pub(super) fn shaped(fault: &Fault, said: Said, path: &[&str], lasts: Span, cx: &mut Context) {
+    if matches!(fault, Fault::Refuse(_) | Fault::Close(_)) || fault.of_bytes() {
+        no_requests(said, fault, path, cx);
+    }
+    ramp(said, path, lasts, cx);
+    flap(said, path, lasts, cx);
 }
 
 /// The keys that only faults have, where a step is none.
 pub(super) fn of_faults_alone(step: &RawStep, index: &str, cx: &mut Context) {
     let kind = if step.action.is_some() { "action" } else { "service" };
-    for key in given(step) {
+    for key in given(Said::of(step)) {
         let place = cx.at(&["timeline", index, key]);
         cx.error(
             place,
@@ -43,8 +63,7 @@ pub(super) fn of_faults_alone(step: &RawStep, index: &str, cx: &mut Context) {
 }
 
 /// The keys of a step that say which requests it strikes and when.
-fn given(step: &RawStep) -> impl Iterator<Item = &'static str> {
-    let (which, shape) = (&step.which, &step.shape);
+fn given(Said { which, shape, repeats }: Said) -> impl Iterator<Item = &'static str> {
     let all = [
         ("match", which.r#match.is_some()),
         ("every", which.every.is_some()),
@@ -52,14 +71,14 @@ fn given(step: &RawStep) -> impl Iterator<Item = &'static str> {
         ("per", which.per.is_some()),
         ("ramp", shape.ramp.is_some()),
         ("flap", shape.flap.is_some()),
-        ("repeat", step.repeat.is_some()),
+        ("repeat", repeats),
     ];
     all.into_iter().filter(|(_, there)| *there).map(|(key, _)| key)
 }
 
-fn no_requests(step: &RawStep, fault: &Fault, index: &str, cx: &mut Context) {
-    for key in given(step).filter(|key| !["flap", "repeat"].contains(key)) {
-        let place = cx.at(&["timeline", index, key]);
+fn no_requests(said: Said, fault: &Fault, path: &[&str], cx: &mut Context) {
+    for key in given(said).filter(|key| !["flap", "repeat"].contains(key)) {
+        let place = cx.at(&[path, &[key]].concat());
         let message = format!("`{}` strikes connections, and not the requests that `{key}` asks for", fault.key());
         cx.error(place, message, "use `reset`, `hang` or `status`, which strike requests");
     }
@@ -100,24 +119,24 @@ fn is_hidden(name: &str, target: &TargetConfig) -> bool {
     secret || LIVE_ALONE.contains(&name.to_ascii_lowercase().as_str())
 }
 
-fn ramp(step: &RawStep, index: &str, lasts: Span, cx: &mut Context) {
-    let Some(ramp) = &step.shape.ramp else { return };
+fn ramp(said: Said, path: &[&str], lasts: Span, cx: &mut Context) {
+    let Some(ramp) = &said.shape.ramp else { return };
     let takes = ramp.r#in + ramp.out;
     if takes > lasts {
-        let place = cx.at(&["timeline", index, "ramp"]);
+        let place = cx.at(&[path, &["ramp"]].concat());
         let message = format!("a ramp of {takes} on a fault of {lasts}: it would never do its whole harm");
         cx.error(place, message, "make it shorter, or the fault longer");
     }
 }
 
-fn flap(step: &RawStep, index: &str, lasts: Span, cx: &mut Context) {
-    let Some(flap) = &step.shape.flap else { return };
-    let place = cx.at(&["timeline", index, "flap"]);
+fn flap(said: Said, path: &[&str], lasts: Span, cx: &mut Context) {
+    let Some(flap) = &said.shape.flap else { return };
+    let place = cx.at(&[path, &["flap"]].concat());
     let turns = (u128::from(lasts.0) * 2 / u128::from((flap.on + flap.off).0.max(1))) as usize;
     if flap.on >= lasts {
         let message = format!("it acts for {}, and the fault lasts for {lasts}: it would never rest", flap.on);
         cx.error(place, message, "make `on` shorter, or the fault longer; or leave `flap` out");
-    } else if turns > MOST_TURNS {
+    } else if turns > MOST_TURNS && lasts < Span::MAX {
         cx.error(place, format!("it turns {turns} times: {MOST_TURNS} at most"), "make `on` and `off` longer");
     }
 }

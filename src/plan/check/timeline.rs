@@ -179,7 +179,8 @@ fn bound_for(raw: &RawStep, fault: &Fault, known: &[&str], cx: &mut Context) -> 
     Some(list.iter().map(|name| destination_key(name.value.as_bytes())).collect())
 }
 
-fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {
+/// Checks a fault by itself; `path` leads to it.
+pub(super) fn fault(fault: &Fault, path: &[&str], cx: &mut Context) {
     let at = |cx: &Context, key: &str| cx.at(&[path, &[fault.key(), key]].concat());
     match fault {
         Fault::Refuse(_) | Fault::Hang(_) | Fault::Close(_) | Fault::Bandwidth(_) | Fault::Slicer(_) => {}

@@ -63,12 +63,12 @@ fn what_makes_no_sense_is_refused_with_a_remedy() {
         (step("on: provider, fleets: [a]"), "`fleets` with `on: provider`", "remove `fleets`, or `on`"),
         (
             format!("{PROXY}timeline: [{{ at: 40s, for: 10s, on: bytes, fault: {{ status: {{ code: 503 }} }} }}]\n"),
-            "`status` needs requests, and `bytes` sees bytes",
+            "`status` needs to know requests, and `bytes` sees bytes",
             "protocol: http",
         ),
         (
             format!("{PROXY}timeline: [{{ at: 40s, for: 10s, on: bytes, fault: hang, match: {{ path: /a }} }}]\n"),
-            "`match` needs requests, and `bytes` sees bytes",
+            "`match` needs to know requests, and `bytes` sees bytes",
             "protocol: http",
         ),
         (

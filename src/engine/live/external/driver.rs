@@ -1,4 +1,4 @@
-//! One proxy of a Toxiproxy, moved along with the timeline.
+//! One proxy of a Toxiproxy or a `stormwake proxy`, moved along with the timeline.
 //!
 //! # What is done where a change fails
 //!
@@ -8,10 +8,11 @@
 
 use super::client::{ApiError, Endpoint};
 use super::guard::PERSISTENCE;
+use super::lease;
 use super::watchdog::Watchdog;
 use crate::engine::live::clock::Clock;
 use crate::engine::live::signal::{Owing, Signals};
-use crate::fault::external::{Call, Hand, Held, Remote, Wish};
+use crate::fault::external::{Call, Hand, Held, Remote, Server, Wish};
 use crate::metrics::Left;
 use crate::time::{Span, Timestamp};
 use std::collections::BTreeSet;
@@ -34,6 +35,8 @@ pub enum Told {
     Began(usize, Timestamp),
     /// The server has it no more, since then.
     Ended(usize, Timestamp),
+    /// So much it has touched so far, as the server says.
+    Counted(usize, u64),
     /// It did not happen as the plan has it, for this reason.
     Failed(usize, String),
     /// Something else that the user should know.
@@ -50,10 +53,10 @@ pub struct Parts {
     pub run: String,
     /// The steps that it carries out.
     pub remotes: Vec<Remote>,
-    /// The toxics of others that were there before.
+    /// The toxics and faults of others that were there before.
     pub strangers: Vec<String>,
-    /// Who removes everything where this process is killed.
-    pub watchdog: Arc<Watchdog>,
+    /// Who removes everything where this process is killed; nobody where a lease does that.
+    pub watchdog: Option<Arc<Watchdog>>,
     /// Who hears what becomes of the steps.
     pub told: UnboundedSender<Told>,
     /// Says when it did.
@@ -79,7 +82,7 @@ pub struct Driver {
 impl Driver {
     /// Nothing acts.
     pub fn new(parts: Parts) -> Self {
-        let hand = Hand::new(&parts.run);
+        let hand = Hand::new(&parts.run, parts.endpoint.server);
         let (acting, given_up, lingering) = Default::default();
         Self { hand, wish: Wish::default(), settled: true, acting, given_up, lingering, tries: 0, parts }
     }
@@ -109,8 +112,12 @@ impl Driver {
         let its = self.its(order);
         let gone = its.into_iter().filter(|step| !newer.contains(step) && !self.acting.contains(step));
         for step in gone.collect::<Vec<_>>() {
-            self.tell(Told::Failed(step, "its time was over before the Toxiproxy had made an earlier change".into()));
+            self.tell(Told::Failed(step, format!("its time was over before the {} had made an earlier change", self.server())));
         }
+    }
+
+    fn server(&self) -> Server {
+        self.parts.endpoint.server
     }
 
     fn its(&self, steps: &[usize]) -> BTreeSet<usize> {
@@ -133,7 +140,7 @@ impl Driver {
         match self.try_now(&before).await {
             Ok(()) => began.into_iter().for_each(|step| self.tell(Told::Began(step, self.parts.clock.now()))),
             Err(error) => {
-                let told = |what: &str| format!("the Toxiproxy did not {what} it: {error}");
+                let told = |what: &str| format!("the {} did not {what} it: {error}", self.server());
                 began.iter().for_each(|step| self.tell(Told::Failed(*step, told("begin"))));
                 ended.iter().for_each(|step| self.tell(Told::Failed(*step, told("end"))));
                 self.given_up.extend(began);
@@ -163,16 +170,24 @@ impl Driver {
             self.owe(false);
         }
         let Self { parts, hand, wish, .. } = self;
-        let (watchdog, number, told) = (&parts.watchdog, parts.number, &parts.told);
+        let (watchdog, number, told) = (parts.watchdog.as_deref(), parts.number, &parts.told);
+        let ends = |step: &&usize| parts.remotes.iter().any(|remote| remote.step == **step && remote.ends);
         let found = |hand: &Hand, held: &Held| {
             let Some(why) = was.as_ref().and_then(|was| hand.check(held, was).err()) else { return };
-            for step in before {
+            for step in before.iter().filter(|step| !ends(step)) {
                 let _ = told.send(Told::Failed(*step, format!("it was not there to its end: {why}")));
             }
         };
-        let held = parts.endpoint.reach(hand, wish, |call| warned(watchdog, number, call), found).await?;
-        self.settle(&held);
+        let reached = parts.endpoint.reach(hand, wish, |call| warned(watchdog, number, call), found).await;
+        self.count();
+        self.settle(&reached?);
         Ok(())
+    }
+
+    /// Tells what each step has touched, where the server has said so.
+    fn count(&self) {
+        let told = |remote: &Remote| Some(Told::Counted(remote.step, self.hand.touched(&remote.name)?));
+        self.parts.remotes.iter().filter_map(told).for_each(|told| self.tell(told));
     }
 
     /// The server was seen to have what it should.
@@ -180,7 +195,7 @@ impl Driver {
         self.settled = true;
         if !self.hand.holds_down() {
             // Where nobody hears it, it enables what is enabled.
-            let _ = self.parts.watchdog.holds_down(self.parts.number, false);
+            let _ = self.parts.watchdog.as_ref().map(|watchdog| watchdog.holds_down(self.parts.number, false));
         }
         if self.wish.is_nothing() {
             Signals::owe_remote(self.parts.number, None);
@@ -191,7 +206,7 @@ impl Driver {
         }
         let strangers = self.hand.strangers(held);
         let new = strangers.iter().filter(|toxic| !self.parts.strangers.contains(toxic));
-        if let Some(text) = of_strangers(&self.parts.endpoint.proxy, &new.cloned().collect::<Vec<_>>()) {
+        if let Some(text) = of_strangers(&self.parts.endpoint, &new.cloned().collect::<Vec<_>>()) {
             self.tell(Told::Warned(text));
         }
         self.parts.strangers = strangers;
@@ -219,11 +234,11 @@ impl Driver {
         };
         let cleared = tokio::time::timeout(CLEAR.to_std(), tries).await;
         Signals::owe_remote(self.parts.number, None);
-        let proxy = &self.parts.endpoint.proxy;
+        let Endpoint { proxy, server, .. } = &self.parts.endpoint;
         match cleared {
             Ok(None) => None,
             Ok(Some(error)) => {
-                let text = format!("`{proxy}` is gone from the Toxiproxy, and whatever the run put there with it: {error}");
+                let text = format!("`{proxy}` is gone from the {server}, and whatever the run put there with it: {error}");
                 self.lost(&text);
                 self.tell(Told::Warned(text));
                 None
@@ -231,11 +246,11 @@ impl Driver {
             Err(_) => {
                 let why = last.map_or_else(|| format!("no answer within {CLEAR}"), |error| error.to_string());
                 if clean {
-                    let text = format!("the Toxiproxy could not be asked a last time about `{proxy}`, which was clean: {why}");
+                    let text = format!("the {server} could not be asked a last time about `{proxy}`, which was clean: {why}");
                     self.tell(Told::Warned(text));
                     return None;
                 }
-                self.lost(&format!("the Toxiproxy did not end it: {why}"));
+                self.lost(&format!("the {server} did not end it: {why}"));
                 Some(self.left(&why))
             }
         }
@@ -247,18 +262,21 @@ impl Driver {
     }
 
     fn left(&self, why: &str) -> Left {
-        let Endpoint { proxy, authority, .. } = &self.parts.endpoint;
+        let Endpoint { proxy, authority, server, .. } = &self.parts.endpoint;
+        let rest = match server {
+            Server::Toxiproxy => format!("the watchdog goes on trying for {PERSISTENCE}"),
+            Server::Stormwake => format!("they go with the run's lease, within {}", lease::TTL),
+        };
         Left {
             what: format!(
-                "the faults of this run may still be in the proxy `{proxy}` of the Toxiproxy at {authority}: {why}; the watchdog goes on trying \
-                 for {PERSISTENCE}"
+                "the faults of this run may still be in the proxy `{proxy}` of the {server} at {authority}: {why}; {rest}"
             ),
             by_hand: self.hand.by_hand().iter().map(|call| self.parts.endpoint.by_hand(call)).collect(),
         }
     }
 
     fn owe(&self, begun: bool) {
-        let name = format!("the faults in the Toxiproxy's `{}`", self.parts.endpoint.proxy);
+        let name = format!("the faults in the {}'s `{}`", self.server(), self.parts.endpoint.proxy);
         Signals::owe_remote(self.parts.number, Some(Owing { name, within: CLEAR, begun }));
     }
 
@@ -268,8 +286,9 @@ impl Driver {
     }
 }
 
-/// Tells the watchdog what is about to be done: without one, nothing is.
-fn warned(watchdog: &Watchdog, number: usize, call: &Call) -> Result<(), String> {
+/// Tells the watchdog what is about to be done: where it has gone, nothing is.
+fn warned(watchdog: Option<&Watchdog>, number: usize, call: &Call) -> Result<(), String> {
+    let Some(watchdog) = watchdog else { return Ok(()) };
     match call {
         Call::Enable(false) => watchdog.holds_down(number, true),
         Call::Add(_) => watchdog.beat(),
@@ -277,9 +296,10 @@ fn warned(watchdog: &Watchdog, number: usize, call: &Call) -> Result<(), String>
     }
 }
 
-/// What is said of toxics that are not ours; none where there are none.
-pub(super) fn of_strangers(proxy: &str, toxics: &[String]) -> Option<String> {
-    let names = toxics.join(", ");
-    let text = format!("the Toxiproxy's `{proxy}` has toxics that are not this run's, and keeps them: {names}");
-    (!toxics.is_empty()).then_some(text)
+/// What is said of toxics and faults that are not ours; none where there are none.
+pub(super) fn of_strangers(endpoint: &Endpoint, others: &[String]) -> Option<String> {
+    let Endpoint { proxy, server, .. } = endpoint;
+    let (names, what) = (others.join(", "), if *server == Server::Stormwake { "toxics or faults" } else { "toxics" });
+    let text = format!("the {server}'s `{proxy}` has {what} that are not this run's, and keeps them: {names}");
+    (!others.is_empty()).then_some(text)
 }

@@ -6,7 +6,7 @@
 
 use super::client::ApiError;
 use super::watchdog::{Charge, WATCHING};
-use crate::fault::external::{Call, Hand, Held, MARK, Wish};
+use crate::fault::external::{Call, Hand, Held, MARK, Server, Wish};
 use crate::time::Span;
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
@@ -126,7 +126,7 @@ impl Guard {
 
 /// Removes everything of a charge, and says what came of it where there was anything; whether nothing is left.
 async fn clear(Charge { endpoint, run }: Charge, down: bool, why: String) -> bool {
-    let mut hand = Hand::new(&run).having_taken_down(down);
+    let mut hand = Hand::new(&run, Server::Toxiproxy).having_taken_down(down);
     let (mut calls, mut left, mut problem) = (0, Vec::new(), None);
     let tries = async {
         loop {

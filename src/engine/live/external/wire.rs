@@ -1,7 +1,7 @@
 //! Toxiproxy's JSON: what it says of a proxy, and what it is told. Fields that we do not know are passed over; those that we need must be
 //! there, and be what they should.
 
-use crate::fault::external::{Held, HeldToxic, Ours};
+use crate::fault::external::{Harm, Held, HeldHarm};
 use crate::fault::{Stream, Toxic, ToxicKind};
 use crate::time::Span;
 use serde::Deserialize;
@@ -35,21 +35,21 @@ pub(super) fn proxy(body: &[u8], name: &str) -> Result<Held, String> {
         let shown: String = read.name.chars().take(100).collect();
         return Err(format!("it answered with the proxy `{shown}`"));
     }
-    let toxics = read.toxics.unwrap_or_default().into_iter().map(held).collect();
-    Ok(Held { enabled: read.enabled, listen: read.listen, toxics })
+    let harms = read.toxics.unwrap_or_default().into_iter().map(held).collect();
+    Ok(Held { enabled: read.enabled, listen: read.listen, of_bytes: false, harms })
 }
 
 /// Reads the toxic that a server says it has now.
 ///
 /// # Errors
 /// What is wrong with it, in words.
-pub(super) fn toxic(body: &[u8]) -> Result<HeldToxic, String> {
+pub(super) fn toxic(body: &[u8]) -> Result<HeldHarm, String> {
     serde_json::from_slice(body).map(held).map_err(|error| format!("its answer is no toxic: {error}"))
 }
 
-fn held(body: ToxicBody) -> HeldToxic {
-    let toxic = known(&body);
-    HeldToxic { name: body.name, kind: body.r#type, toxic }
+fn held(body: ToxicBody) -> HeldHarm {
+    let harm = known(&body).map(Harm::Toxic);
+    HeldHarm { name: body.name, kind: body.r#type, harm, touched: None }
 }
 
 fn known(body: &ToxicBody) -> Option<Toxic> {
@@ -79,8 +79,8 @@ fn known(body: &ToxicBody) -> Option<Toxic> {
 }
 
 /// What adds a toxic.
-pub(super) fn add(ours: &Ours) -> Value {
-    let Ours { name, toxic: Toxic { stream, toxicity, kind } } = ours;
+pub(super) fn add(name: &str, toxic: &Toxic) -> Value {
+    let Toxic { stream, toxicity, kind } = toxic;
     let stream = match stream {
         Stream::Upstream => "upstream",
         Stream::Downstream => "downstream",
@@ -121,9 +121,9 @@ mod tests {
             ToxicKind::Noop,
         ] {
             for stream in [Stream::Upstream, Stream::Downstream] {
-                let ours = Ours { name: "x".into(), toxic: Toxic { stream, toxicity: 0.25, kind: kind.clone() } };
-                let read = toxic(add(&ours).to_string().as_bytes()).unwrap();
-                assert_eq!((read.name, read.toxic), (ours.name, Some(ours.toxic)));
+                let ours = Toxic { stream, toxicity: 0.25, kind: kind.clone() };
+                let read = toxic(add("x", &ours).to_string().as_bytes()).unwrap();
+                assert_eq!((read.name.as_str(), read.harm), ("x", Some(Harm::Toxic(ours))));
             }
         }
     }
@@ -137,10 +137,10 @@ mod tests {
             {"name":"new","type":"teleport","stream":"downstream","toxicity":1,"since":2030}]}"#;
         let held = proxy(text.as_bytes(), "b").unwrap();
         assert_eq!((held.enabled, held.listen.as_str()), (true, "127.0.0.1:21002"));
-        let known: Vec<_> = held.toxics.iter().map(|toxic| (toxic.name.as_str(), toxic.toxic.is_some())).collect();
+        let known: Vec<_> = held.harms.iter().map(|toxic| (toxic.name.as_str(), toxic.harm.is_some())).collect();
         assert_eq!(known, [("up", true), ("bw", false), ("new", false)]);
         let empty = r#"{"name":"b","listen":"l","upstream":"u","enabled":false,"toxics":null}"#;
-        assert_eq!(proxy(empty.as_bytes(), "b").unwrap().toxics, []);
+        assert_eq!(proxy(empty.as_bytes(), "b").unwrap().harms, []);
     }
 
     #[test]

@@ -50,6 +50,17 @@ impl Json {
         }
         reader.value(0)
     }
+
+    /// Reads a text that is one value, and nothing behind it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse_all(text: &[u8]) -> Result<Self, String> {
+        let mut reader = Reader { text, at: 0 };
+        let value = reader.value(0)?;
+        reader.space();
+        if reader.at == text.len() { Ok(value) } else { reader.wrong("after top-level value") }
+    }
 }
 
 /// A text as a JSON string, the characters escaped that the server escapes.

@@ -13,14 +13,18 @@ pub(super) fn exposition<'a>(all: impl Iterator<Item = (&'a Entry, &'a Running)>
     let of = |value: fn(&Entry, &Running) -> u64| -> Vec<Sample> {
         all.iter().map(|(entry, running)| (label(entry), value(entry, running))).collect()
     };
-    let toxics = all.iter().flat_map(|(entry, running)| running.rules.iter().map(|acting| touched(entry, acting)));
-    let families: [(&str, &str, &str, Vec<Sample>); 6] = [
+    let of_kind = |faults: bool| -> Vec<Sample> {
+        let each = all.iter().flat_map(|(entry, running)| running.rules.iter().map(move |acting| (entry, acting)));
+        each.filter(|(_, acting)| acting.is_fault == faults).map(|(entry, acting)| touched(entry, acting)).collect()
+    };
+    let families: [(&str, &str, &str, Vec<Sample>); 7] = [
         ("proxy_enabled", "gauge", "1 while the proxy lets clients in.", of(|entry, _| entry.enabled.into())),
         ("proxy_connections", "gauge", "Clients that are connected.", of(|_, of| of.proxy.connections() as u64)),
         ("proxy_connects_total", "counter", "Connects to the upstream.", of(|_, of| of.proxy.connects().map_or(0, |c| c.count))),
         ("proxy_connects_failed_total", "counter", "Connects to the upstream that failed.", of(|_, of| of.proxy.unreached().0)),
         ("proxy_bounds_total", "counter", "Times that a bound of the proxy was reached.", of(|_, of| bounds(of))),
-        ("toxic_touched_total", "counter", "Requests and connections that a toxic has touched.", toxics.collect()),
+        ("toxic_touched_total", "counter", "Requests and connections that a toxic has touched.", of_kind(false)),
+        ("fault_touched_total", "counter", "Requests and connections that a fault has touched.", of_kind(true)),
     ];
     let mut text = String::new();
     for (name, kind, help, samples) in families {
@@ -38,9 +42,12 @@ fn bounds(running: &Running) -> u64 {
 }
 
 fn touched(entry: &Entry, acting: &Acting) -> Sample {
-    let kind = entry.toxic(&acting.name).map_or("", |harm| harm.kind());
-    let (proxy, toxic) = (escaped(&entry.name), escaped(&acting.name));
-    (format!("{{proxy=\"{proxy}\",toxic=\"{toxic}\",type=\"{kind}\"}}"), acting.touched())
+    let (word, kind) = match acting.is_fault {
+        true => ("fault", acting.rule.step.kind()),
+        false => ("toxic", entry.toxic(&acting.name).map_or("", |harm| harm.kind())),
+    };
+    let (proxy, name) = (escaped(&entry.name), escaped(&acting.name));
+    (format!("{{proxy=\"{proxy}\",{word}=\"{name}\",type=\"{kind}\"}}"), acting.touched())
 }
 
 /// A name as a label's value.

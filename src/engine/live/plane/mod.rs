@@ -1,5 +1,5 @@
-//! The fault plane: named proxies with their toxics, made, changed and removed while they run, by the API that
-//! Toxiproxy's clients speak.
+//! The fault plane: named proxies with their toxics and faults, made, changed and removed while they run, by the API that
+//! Toxiproxy's clients speak, and by one of its own for what that lacks.
 //!
 //! What may be done is decided in [`registry`], without effects; this file carries it out: listeners, threads, rules. A
 //! call is carried out whole or not at all: what is new is bound first, and only then takes the place of what was there.
@@ -9,7 +9,11 @@ mod address;
 pub mod api;
 mod decode;
 mod differences;
+mod driving;
+mod expiry;
+mod faults;
 mod json;
+mod leases;
 mod lookup;
 mod metrics;
 mod refusal;
@@ -18,7 +22,10 @@ mod shards;
 mod toxics;
 
 pub use differences::{DIFFERENCES, Difference};
+pub use driving::{Counters, View};
+pub use faults::{FaultInput, FaultSet, Placed};
 pub use json::Json;
+pub use leases::Lease;
 pub use refusal::Refusal;
 pub use registry::{Entry, ProxyInput};
 pub use toxics::ToxicInput;
@@ -28,8 +35,11 @@ use super::clock::{Clock, LiveClock};
 use super::guard::Allowed;
 use super::proxy::{ClientTls, Entrance, Port, Protocol, Proxy, ProxyError, ProxySetup, Upstream};
 use super::tls;
-use crate::fault::{Active, Origin, Rule};
+use crate::fault::{Active, Matchers, Origin, Rule};
 use crate::plan::TlsFront;
+use crate::time::Timestamp;
+use expiry::Bell;
+use leases::Leases;
 use lookup::Lookup;
 use registry::{Registry, Wanted};
 use shards::{Done, Shards};
@@ -63,10 +73,12 @@ pub struct Plane {
     seed: u64,
     /// Made when the first proxy speaks TLS to its clients.
     authority: OnceLock<Authority>,
+    bell: Arc<Bell>,
 }
 
 struct State {
     registry: Registry,
+    leases: Leases,
     running: BTreeMap<String, Running>,
     shards: Shards,
 }
@@ -77,13 +89,19 @@ struct Running {
     id: u64,
     proxy: Arc<Proxy>,
     rules: Vec<Acting>,
+    /// What they look for in heads.
+    matchers: Matchers,
+    /// The numbers of those that are in force: a fault may rest.
+    shown: Vec<usize>,
 }
 
-/// A toxic that acts.
+/// A toxic or a fault that acts.
 #[derive(Clone)]
 struct Acting {
     /// Its name.
     name: String,
+    /// Whether it is a fault: both may have the same name.
+    is_fault: bool,
     rule: Arc<Rule>,
     /// What it had touched before it was changed last.
     before: u64,
@@ -106,10 +124,15 @@ impl Plane {
     /// When the system gives no thread.
     pub fn start(setup: PlaneSetup) -> io::Result<Arc<Self>> {
         let PlaneSetup { shards, seed, exposed, allowed } = setup;
+        let clock = LiveClock::starting_now();
         let (registry, running) = (Registry::new(exposed), BTreeMap::new());
-        let state = Mutex::new(State { registry, running, shards: Shards::start(shards.max(1))? });
+        let leases = Leases::new(format!("{:x}{:x}", clock.wall_millis(), std::process::id()));
+        let state = Mutex::new(State { registry, leases, running, shards: Shards::start(shards.max(1))? });
         let allowed = Allowed::new(allowed, true);
-        Ok(Arc::new(Self { state, allowed, clock: LiveClock::starting_now(), seed, authority: OnceLock::new() }))
+        let (bell, authority) = (Arc::default(), OnceLock::new());
+        let plane = Arc::new(Self { state, allowed, clock, seed, bell, authority });
+        expiry::keep(&plane)?;
+        Ok(plane)
     }
 
     /// The authority of its proxies that speak TLS to their clients: one for all of them, as long as the plane is there.
@@ -137,67 +160,76 @@ impl Plane {
         self.lock().registry.get(name).cloned()
     }
 
-    /// Makes a proxy.
+    /// Makes a proxy. As in every other change, `lease` names the lease that undoes it when it ends, if any.
     ///
     /// # Errors
     /// Why there is none; then nothing has changed. The same holds for every other change.
-    pub async fn create(&self, input: &ProxyInput) -> Result<Entry, Refusal> {
-        self.change_one(|registry| registry.created(input)).await
+    pub async fn create(&self, input: &ProxyInput, lease: Option<&str>) -> Result<Entry, Refusal> {
+        self.change_one(lease, |registry| registry.created(input)).await
     }
 
     /// Changes where a proxy listens and sends, and whether it lets clients in. One that moves loses its connections.
     ///
     /// # Errors
     /// Why it stays as it was.
-    pub async fn update(&self, name: &str, input: &ProxyInput) -> Result<Entry, Refusal> {
-        self.change_one(|registry| registry.updated(name, input)).await
+    pub async fn update(&self, name: &str, input: &ProxyInput, lease: Option<&str>) -> Result<Entry, Refusal> {
+        self.change_one(lease, |registry| registry.updated(name, input)).await
     }
 
     /// Makes many, and changes those that are there; all of them or none.
     ///
     /// # Errors
     /// Why nothing has changed. `at` begins with the number of the proxy, from 0, where the reason lies in one.
-    pub async fn populate(&self, inputs: &[ProxyInput]) -> Result<Vec<Entry>, Refusal> {
-        self.change(|registry| registry.populated(inputs)).await
+    pub async fn populate(&self, inputs: &[ProxyInput], lease: Option<&str>) -> Result<Vec<Entry>, Refusal> {
+        self.change(lease, |registry| registry.populated(inputs)).await
     }
 
     /// Adds a toxic to a proxy.
     ///
     /// # Errors
     /// Why it has none more.
-    pub async fn add_toxic(&self, proxy: &str, input: &ToxicInput) -> Result<Entry, Refusal> {
-        self.change_one(|registry| registry.with_toxic(proxy, input)).await
+    pub async fn add_toxic(&self, proxy: &str, input: &ToxicInput, lease: Option<&str>) -> Result<Entry, Refusal> {
+        self.change_one(lease, |registry| registry.with_toxic(proxy, input)).await
     }
 
     /// Changes a toxic's attributes, those that are said, and its toxicity.
     ///
     /// # Errors
     /// Why it stays as it was.
-    pub async fn update_toxic(&self, proxy: &str, toxic: &str, input: &ToxicInput) -> Result<Entry, Refusal> {
-        self.change_one(|registry| registry.with_toxic_changed(proxy, toxic, input)).await
+    pub async fn update_toxic(
+        &self,
+        proxy: &str,
+        toxic: &str,
+        input: &ToxicInput,
+        lease: Option<&str>,
+    ) -> Result<Entry, Refusal> {
+        self.change_one(lease, |registry| registry.with_toxic_changed(proxy, toxic, input)).await
     }
 
     /// Takes a toxic out.
     ///
     /// # Errors
     /// Where there is none of that name.
-    pub async fn remove_toxic(&self, proxy: &str, toxic: &str) -> Result<Entry, Refusal> {
-        self.change_one(|registry| registry.without_toxic(proxy, toxic)).await
+    pub async fn remove_toxic(&self, proxy: &str, toxic: &str, lease: Option<&str>) -> Result<Entry, Refusal> {
+        self.change_one(lease, |registry| registry.without_toxic(proxy, toxic)).await
     }
 
-    /// Enables every proxy, and takes all toxics out.
-    pub async fn reset(&self) {
-        // Nothing of it can be refused: nothing moves.
-        let _ = self.change(|registry| Ok(registry.reset())).await;
-    }
-
-    /// Ends a proxy with its connections; its port is free again.
+    /// Enables every proxy, and takes all toxics and faults out.
     ///
     /// # Errors
-    /// Where there is none of that name.
-    pub async fn remove(&self, name: &str) -> Result<(), Refusal> {
+    /// What another lease holds, where this is done under one.
+    pub async fn reset(&self, lease: Option<&str>) -> Result<(), Refusal> {
+        self.change(lease, |registry| Ok(registry.reset())).await.map(drop)
+    }
+
+    /// Ends a proxy with its connections; its port is free again. No lease puts it back.
+    ///
+    /// # Errors
+    /// Where there is none of that name, or no such lease.
+    pub async fn remove(&self, name: &str, lease: Option<&str>) -> Result<(), Refusal> {
         let settling = {
             let mut state = self.lock();
+            state.leases.of_call(lease)?;
             state.registry.get(name)?;
             state.registry.remove(name);
             state.end(name)
@@ -226,20 +258,29 @@ impl Plane {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn change_one(&self, decide: impl Fn(&Registry) -> Result<Vec<Wanted>, Refusal>) -> Result<Entry, Refusal> {
-        let mut entries = self.change(decide).await?;
+    async fn change_one(
+        &self,
+        lease: Option<&str>,
+        decide: impl Fn(&Registry) -> Result<Vec<Wanted>, Refusal>,
+    ) -> Result<Entry, Refusal> {
+        let mut entries = self.change(lease, decide).await?;
         Ok(entries.pop().expect("a change of one proxy gives one"))
     }
 
     /// Decides, looks names up while others may decide too, decides again by what is there now, and carries that out.
-    async fn change(&self, decide: impl Fn(&Registry) -> Result<Vec<Wanted>, Refusal>) -> Result<Vec<Entry>, Refusal> {
-        let wanted = decide(&self.lock().registry)?;
+    async fn change(
+        &self,
+        lease: Option<&str>,
+        decide: impl Fn(&Registry) -> Result<Vec<Wanted>, Refusal>,
+    ) -> Result<Vec<Entry>, Refusal> {
+        let wanted = self.lock().decide(lease, &decide)?;
         let found = self.look_up(wanted).await?;
         let (entries, settling) = {
             let mut state = self.lock();
-            let wanted = decide(&state.registry)?;
+            let wanted = state.decide(lease, &decide)?;
             self.carry_out(wanted, &found, &mut state)?
         };
+        self.bell.ring();
         settling.wait().await;
         Ok(entries)
     }
@@ -267,11 +308,12 @@ impl Plane {
                 let proxy = Arc::new(bound.remove(&entry.name).expect("what moves was bound"));
                 let (id, done) = state.shards.serve(&proxy);
                 settling.done.extend(done);
-                state.running.insert(entry.name.clone(), Running { id, proxy, rules: Vec::new() });
+                let (rules, matchers, shown) = (Vec::new(), Matchers::default(), Vec::new());
+                state.running.insert(entry.name.clone(), Running { id, proxy, rules, matchers, shown });
             }
             let was_enabled = *moves || state.registry.get(&entry.name).is_ok_and(|there| there.enabled);
             let running = state.running.get_mut(&entry.name).expect("what does not move runs");
-            running.become_like(entry, was_enabled, &before, self.seed);
+            running.become_like(entry, was_enabled, &before, (self.seed, self.clock.now()));
             settling.proxies.push(running.proxy.clone());
             state.registry.commit(entry.clone());
         }
@@ -326,6 +368,21 @@ impl Plane {
 }
 
 impl State {
+    /// What is decided, held by the lease under which it is.
+    fn decide(
+        &self,
+        lease: Option<&str>,
+        decide: &impl Fn(&Registry) -> Result<Vec<Wanted>, Refusal>,
+    ) -> Result<Vec<Wanted>, Refusal> {
+        let lease = self.leases.of_call(lease)?;
+        let mut all = decide(&self.registry)?;
+        for wanted in &mut all {
+            let before = self.registry.get(&wanted.entry.name).ok();
+            leases::hold(before, wanted, lease.as_ref())?;
+        }
+        Ok(all)
+    }
+
     /// Ends what runs under a name, if anything does.
     fn end(&mut self, name: &str) -> Settling {
         let Some(Running { id, proxy, .. }) = self.running.remove(name) else { return Settling::default() };
@@ -335,25 +392,38 @@ impl State {
 }
 
 impl Running {
-    /// Puts toxics and openness in force. Rules that were there stay, with what they remember.
-    fn become_like(&mut self, entry: &Entry, was_enabled: bool, before: &[Acting], seed: u64) {
-        let same = |acting: &&Acting, number| acting.rule.number == number;
-        let rules = entry.harms().map(|harm| match before.iter().find(|acting| same(acting, harm.number)) {
-            Some(acting) => acting.clone(),
-            None => {
-                let changed = before.iter().find(|acting| acting.name == harm.name);
-                let rule = Arc::new(Rule::of_toxic(harm.number, harm.name.clone(), harm.toxic()));
-                Acting { name: harm.name.clone(), rule, before: changed.map_or(0, Acting::touched) }
+    /// Puts toxics, faults and openness in force. Rules that were there stay, with what they remember.
+    fn become_like(&mut self, entry: &Entry, was_enabled: bool, before: &[Acting], (seed, now): (u64, Timestamp)) {
+        let matchers = self.matchers.changed_to(entry.matches());
+        let acting = |name: &str, is_fault: bool, number: usize, rule: &dyn Fn() -> Rule| {
+            if let Some(same) = before.iter().find(|acting| acting.rule.number == number) {
+                return same.clone();
             }
-        });
-        let rules: Vec<Acting> = rules.collect();
-        let numbers = |rules: &[Acting]| rules.iter().map(|acting| acting.rule.number).collect::<Vec<_>>();
-        if numbers(&rules) != numbers(&self.rules) {
-            self.proxy.apply(Active::new(seed, rules.iter().map(|acting| acting.rule.clone()).collect()));
-        }
-        self.rules = rules;
+            let changed = before.iter().find(|acting| acting.name == name && acting.is_fault == is_fault);
+            Acting { name: name.into(), is_fault, rule: Arc::new(rule()), before: changed.map_or(0, Acting::touched) }
+        };
+        let toxics = entry
+            .harms()
+            .map(|harm| acting(&harm.name, false, harm.number, &|| Rule::of_toxic(harm.number, harm.name.clone(), harm.toxic())));
+        let faults = entry.faults.iter();
+        let faults = faults
+            .map(|fault| acting(&fault.name, true, fault.number, &|| Rule::new(fault.number, fault.step()).known_to(&matchers)));
+        let rules: Vec<Acting> = toxics.chain(faults).collect();
+        (self.rules, self.matchers) = (rules, matchers);
+        self.show(seed, now);
         if entry.enabled != was_enabled {
             self.proxy.set_open(entry.enabled);
+        }
+    }
+
+    /// Puts those rules in force that do not rest now, where these are others than before.
+    fn show(&mut self, seed: u64, now: Timestamp) {
+        let acting: Vec<_> =
+            self.rules.iter().filter(|acting| acting.rule.step.acts(now)).map(|acting| acting.rule.clone()).collect();
+        let numbers: Vec<usize> = acting.iter().map(|rule| rule.number).collect();
+        if numbers != self.shown {
+            self.proxy.apply(Active::new(seed, acting).with_matchers(&self.matchers));
+            self.shown = numbers;
         }
     }
 }

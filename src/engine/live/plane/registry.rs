@@ -4,7 +4,9 @@
 //! [`Registry::commit`] once all of that has worked, and otherwise drops them; so a refused call changes nothing.
 
 use super::address::{self, Destination};
+use super::faults::Placed;
 use super::json::quoted;
+use super::leases::{Hold, LeaseId};
 use super::refusal::Refusal;
 use super::toxics::{Harm, ToxicInput};
 use crate::engine::live::proxy::Protocol;
@@ -62,6 +64,12 @@ pub struct Entry {
     pub enabled: bool,
     /// Its toxics, in the order in which they came.
     pub toxics: Vec<Harm>,
+    /// Its faults, in the order in which they came.
+    pub faults: Vec<Placed>,
+    /// The lease that holds `enabled`, and what that was before.
+    pub hold: Option<Hold<bool>>,
+    /// The lease that it goes with.
+    pub made_under: Option<LeaseId>,
 }
 
 /// A proxy as it shall be.
@@ -77,7 +85,7 @@ pub struct Wanted {
 #[derive(Debug, Default)]
 pub struct Registry {
     entries: BTreeMap<String, Entry>,
-    /// The number of the next toxic.
+    /// The number of the next toxic or fault.
     next: usize,
     /// Whether a proxy may listen beyond loopback.
     exposed: bool,
@@ -159,8 +167,10 @@ impl Registry {
         if let Some(listen) = &input.listen {
             entry.listen = address::listen(listen, self.exposed, "")?;
         }
-        if let Some(upstream) = &input.upstream {
-            entry.head_for(required(Some(upstream), "upstream")?, input.protocol)?;
+        if input.upstream.is_some() || input.protocol.is_some() {
+            let upstream = input.upstream.clone().unwrap_or_else(|| entry.upstream.clone());
+            entry.head_for(required(Some(&upstream), "upstream")?, input.protocol)?;
+            entry.fits_its_faults()?;
         }
         entry.enabled = input.enabled.unwrap_or(entry.enabled);
         entry.encrypt(input)?;
@@ -198,6 +208,12 @@ impl Registry {
             return Err(Refusal::new(400, format!("proxy {name} is there twice, again at proxy {}", n + 1)).at(&["name"]));
         }
         let mut wanted = self.wanted(self.entry(name, input, "listen tcp: ")?);
+        if let Some(there) = self.entries.get(name) {
+            (wanted.entry.hold, wanted.entry.made_under) = (there.hold.clone(), there.made_under.clone());
+            if !wanted.moves {
+                wanted.entry.faults.clone_from(&there.faults);
+            }
+        }
         match self.entries.get(name) {
             // Nothing said of toxics leaves those that are there.
             Some(there) if !wanted.moves && input.toxics.is_empty() => wanted.entry.toxics.clone_from(&there.toxics),
@@ -242,16 +258,24 @@ impl Registry {
         Ok(vec![Wanted { entry, moves: false }])
     }
 
-    /// Every proxy enabled, and without toxics.
+    /// Every proxy enabled, and without toxics and faults.
     pub fn reset(&self) -> Vec<Wanted> {
-        let clean = |entry: &Entry| Wanted { entry: Entry { enabled: true, toxics: Vec::new(), ..entry.clone() }, moves: false };
+        let clean = |entry: &Entry| Wanted {
+            entry: Entry { enabled: true, toxics: Vec::new(), faults: Vec::new(), ..entry.clone() },
+            moves: false,
+        };
         self.entries().map(clean).collect()
+    }
+
+    /// The number of the next toxic or fault.
+    pub fn next_number(&self) -> usize {
+        self.next
     }
 
     /// Takes up what has been carried out.
     pub fn commit(&mut self, entry: Entry) {
-        let last = entry.toxics.iter().map(|harm| harm.number + 1).max();
-        self.next = self.next.max(last.unwrap_or(0));
+        let numbers = entry.toxics.iter().map(|harm| harm.number).chain(entry.faults.iter().map(|fault| fault.number));
+        self.next = self.next.max(numbers.map(|number| number + 1).max().unwrap_or(0));
         self.entries.insert(entry.name.clone(), entry);
     }
 
@@ -269,9 +293,11 @@ impl Registry {
         let listen = address::listen(input.listen.as_deref().unwrap_or_default(), self.exposed, prefix)?;
         let destination = Destination::parse(upstream)?;
         let protocol = spoken(&destination, input.protocol, Protocol::Tcp)?;
-        let (name, upstream, enabled) = (name.to_string(), upstream.to_string(), input.enabled.unwrap_or(true));
-        let (tls, upstream_tls, toxics) = (None, TlsBack::default(), Vec::new());
-        let mut entry = Entry { name, listen, upstream, destination, protocol, tls, upstream_tls, enabled, toxics };
+        let (name, upstream) = (name.to_string(), upstream.to_string());
+        let (enabled, toxics, faults) = (input.enabled.unwrap_or(true), Vec::new(), Vec::new());
+        let (tls, upstream_tls, hold, made_under) = (None, TlsBack::default(), None, None);
+        let mut entry =
+            Entry { name, listen, upstream, destination, protocol, tls, upstream_tls, enabled, toxics, faults, hold, made_under };
         entry.encrypt(input)?;
         Ok(entry)
     }

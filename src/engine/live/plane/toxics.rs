@@ -1,6 +1,7 @@
 //! Toxics as the API names them: eight types with their attributes, what is sound of them, and the fault that each is.
 
 use super::json::{Json, quoted};
+use super::leases::Hold;
 use super::refusal::Refusal;
 use crate::fault::{Stream, Toxic, ToxicKind};
 use crate::time::Span;
@@ -60,6 +61,8 @@ pub struct Harm {
     toxicity: f64,
     /// By attribute of its form.
     values: Vec<i64>,
+    /// The lease that holds it, and what it took the place of.
+    pub hold: Option<Hold<Option<Box<Harm>>>>,
 }
 
 impl Harm {
@@ -78,7 +81,7 @@ impl Harm {
             return Err(Refusal::new(409, "toxic already exists").at(&["name"]));
         }
         let values = vec![0; form.attributes.len()];
-        let harm = Self { name, number, form, stream, direction, toxicity: 1.0, values };
+        let harm = Self { name, number, form, stream, direction, toxicity: 1.0, values, hold: None };
         harm.with(input, number)
     }
 

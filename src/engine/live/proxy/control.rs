@@ -152,6 +152,12 @@ impl Control {
         count.map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
+    /// The connections that were accepted, and the requests that came: of all origins and shards.
+    pub(super) fn counted(&self) -> (u64, u64) {
+        let connected = self.numbers.iter().map(|number| u64::from(number.load(Ordering::Relaxed))).sum();
+        (connected, self.arrived.iter().map(|count| count.load(Ordering::Relaxed)).sum())
+    }
+
     /// A door has carried out a snapshot.
     pub(super) fn door_at(&self, door: usize, generation: u64) {
         self.doors[door].store(generation, Ordering::Release);

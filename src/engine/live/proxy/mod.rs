@@ -245,6 +245,12 @@ impl Proxy {
         self.control.live.load(Ordering::Relaxed)
     }
 
+    /// How many clients are connected, how many have connected in all, and how many requests have come: of all origins.
+    pub fn counted(&self) -> (u64, u64, u64) {
+        let (connected, requests) = self.control.counted();
+        (self.connections() as u64, connected, requests)
+    }
+
     /// How many connects may wait to be accepted, at each listener; and what to say where the
     /// machine grants less than we asked for.
     pub fn backlog(&self) -> (u32, Option<&str>) {

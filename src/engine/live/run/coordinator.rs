@@ -21,6 +21,7 @@ use crate::metrics::{Acted, ActionOutcome, ActionRecord, RunEvent, RunRecord, Se
 use crate::plan::{Deed, Plan};
 use crate::time::{Span, Timestamp};
 use remote::told_of;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -58,7 +59,7 @@ pub struct Parts {
     pub checks: Checks,
     /// Commands and webhooks; none once the end has begun.
     pub outside: Option<Outside>,
-    /// The Toxiproxies that carry out faults; none once the end has begun.
+    /// The servers that carry out faults; none once the end has begun.
     pub external: Option<External>,
     pub target: Option<TargetProcess>,
     pub signals: Signals,
@@ -87,6 +88,8 @@ pub struct Coordinator {
     lost: usize,
     /// The changes that the built-in target was told to make and has not confirmed: by the plan's action, and since when.
     unconfirmed: Vec<(usize, Timestamp)>,
+    /// By step: what a server says that it has touched.
+    counted: BTreeMap<usize, u64>,
 }
 
 impl Coordinator {
@@ -112,6 +115,7 @@ impl Coordinator {
             ended: Some(0),
             lost: 0,
             unconfirmed: Vec::new(),
+            counted: BTreeMap::new(),
             parts,
         })
     }
@@ -184,7 +188,7 @@ impl Coordinator {
         let moment = self.moments.pop()?;
         let Parts { proxies, timeline, clock, external, .. } = &self.parts;
         let active = timeline.active(moment);
-        external.iter().for_each(|external| external.turn(&active.steps()));
+        external.iter().for_each(|external| external.turn(&timeline.spanning(moment)));
         proxies.apply(&active);
         let events = self.faults.turn(timeline, moment, clock.now(), |step| timeline.touched(step));
         events.iter().for_each(|event| self.tell(event));
@@ -357,7 +361,7 @@ impl Coordinator {
         let left = self.removed(removing).await;
         let undone = self.undo(undoing).await;
         let service = self.end_target().await;
-        let faults = self.faults.records(&self.parts.plan, |step| self.parts.timeline.touched(step));
+        let faults = self.faults.records(&self.parts.plan, |step| self.touched(step));
         let shards = std::mem::take(&mut self.parts.shards);
         let joined = within(PATIENCE, tokio::task::spawn_blocking(move || shards.into_iter().for_each(Shard::join))).await;
         if joined.is_none() {

@@ -1,6 +1,7 @@
-//! Toxiproxy's HTTP API: calls to the plane and back. [`server`] owns its sockets.
+//! Toxiproxy's HTTP API: calls to the plane and back. [`v1`] is what is beside it, [`server`] owns the sockets of both.
 
 mod server;
+pub mod v1;
 
 pub use server::{Api, ApiError};
 
@@ -67,9 +68,22 @@ impl<'a> Call<'a> {
     }
 }
 
+/// A call, read to its end.
+struct Asked<'a> {
+    method: &'a Method,
+    path: &'a str,
+    /// The lease under which it is made, by the header `Stormwake-Lease`.
+    lease: Option<&'a str>,
+    body: &'a [u8],
+}
+
 /// Answers a call.
-async fn answer(plane: &Plane, method: &Method, path: &str, body: &[u8]) -> Response<Full<Bytes>> {
+async fn answer(plane: &Plane, asked: Asked<'_>) -> Response<Full<Bytes>> {
+    let Asked { method, path, lease, body } = asked;
     let path: Vec<String> = path.trim_start_matches('/').split('/').map(decoded).collect();
+    if path[0] == "v1" {
+        return v1::answer(plane, method, &path, lease, body).await;
+    }
     let Some(call) = Call::read(&path) else { return missing() };
     if !call.takes(method) {
         let mut refused = empty(StatusCode::METHOD_NOT_ALLOWED);
@@ -80,61 +94,53 @@ async fn answer(plane: &Plane, method: &Method, path: &str, body: &[u8]) -> Resp
         Call::Version => Ok(page(200, "application/json;charset=utf-8", VERSION)),
         Call::Metrics => Ok(page(200, "text/plain; version=0.0.4; charset=utf-8", plane.metrics())),
         Call::Proxies if method == Method::GET => Ok(json(200, proxies_json(&plane.entries()))),
-        Call::Proxies => create(plane, body).await,
-        Call::Proxy(name) => proxy(plane, method, name, body).await,
+        Call::Proxies => create(plane, &asked).await,
+        Call::Proxy(name) => proxy(plane, &asked, name).await,
         Call::Toxics(name) if method == Method::GET => plane.entry(name).map(|entry| json(200, entry.toxics_json())),
-        Call::Toxics(name) => add_toxic(plane, name, body).await,
-        Call::Toxic(name, toxic) => one_toxic(plane, method, (name, toxic), body).await,
-        Call::Populate => Ok(populate(plane, body).await),
-        Call::Reset => {
-            plane.reset().await;
-            Ok(empty(StatusCode::NO_CONTENT))
-        }
+        Call::Toxics(name) => add_toxic(plane, &asked, name).await,
+        Call::Toxic(name, toxic) => one_toxic(plane, &asked, (name, toxic)).await,
+        Call::Populate => Ok(populate(plane, &asked).await),
+        Call::Reset => plane.reset(lease).await.map(|()| empty(StatusCode::NO_CONTENT)),
     };
     answered.unwrap_or_else(|refusal| refused(&refusal))
 }
 
-async fn create(plane: &Plane, body: &[u8]) -> Result<Response<Full<Bytes>>, Refusal> {
-    let entry = plane.create(&decode::proxy(body)?).await?;
+async fn create(plane: &Plane, asked: &Asked<'_>) -> Result<Response<Full<Bytes>>, Refusal> {
+    let entry = plane.create(&decode::proxy(asked.body)?, asked.lease).await?;
     Ok(json(201, entry.json()))
 }
 
-async fn proxy(plane: &Plane, method: &Method, name: &str, body: &[u8]) -> Result<Response<Full<Bytes>>, Refusal> {
+async fn proxy(plane: &Plane, asked: &Asked<'_>, name: &str) -> Result<Response<Full<Bytes>>, Refusal> {
     let there = plane.entry(name)?;
-    match *method {
+    match *asked.method {
         Method::GET => Ok(json(200, there.json())),
-        Method::DELETE => plane.remove(name).await.map(|()| empty(StatusCode::NO_CONTENT)),
-        _ => Ok(json(200, plane.update(name, &decode::proxy(body)?).await?.json())),
+        Method::DELETE => plane.remove(name, asked.lease).await.map(|()| empty(StatusCode::NO_CONTENT)),
+        _ => Ok(json(200, plane.update(name, &decode::proxy(asked.body)?, asked.lease).await?.json())),
     }
 }
 
-async fn add_toxic(plane: &Plane, proxy: &str, body: &[u8]) -> Result<Response<Full<Bytes>>, Refusal> {
+async fn add_toxic(plane: &Plane, asked: &Asked<'_>, proxy: &str) -> Result<Response<Full<Bytes>>, Refusal> {
     plane.entry(proxy)?;
-    let entry = plane.add_toxic(proxy, &decode::toxic(body)?).await?;
+    let entry = plane.add_toxic(proxy, &decode::toxic(asked.body)?, asked.lease).await?;
     Ok(json(200, entry.toxics.last().expect("it was added").json()))
 }
 
-async fn one_toxic(
-    plane: &Plane,
-    method: &Method,
-    (proxy, toxic): (&str, &str),
-    body: &[u8],
-) -> Result<Response<Full<Bytes>>, Refusal> {
+async fn one_toxic(plane: &Plane, asked: &Asked<'_>, (proxy, toxic): (&str, &str)) -> Result<Response<Full<Bytes>>, Refusal> {
     let entry = plane.entry(proxy)?;
     let there = entry.toxic(toxic)?;
-    match *method {
+    match *asked.method {
         Method::GET => Ok(json(200, there.json())),
-        Method::DELETE => plane.remove_toxic(proxy, toxic).await.map(|_| empty(StatusCode::NO_CONTENT)),
+        Method::DELETE => plane.remove_toxic(proxy, toxic, asked.lease).await.map(|_| empty(StatusCode::NO_CONTENT)),
         _ => {
-            let entry = plane.update_toxic(proxy, toxic, &decode::toxic_change(body)?).await?;
+            let entry = plane.update_toxic(proxy, toxic, &decode::toxic_change(asked.body)?, asked.lease).await?;
             Ok(json(200, entry.toxic(toxic)?.json()))
         }
     }
 }
 
-async fn populate(plane: &Plane, body: &[u8]) -> Response<Full<Bytes>> {
-    let populated = match decode::proxies(body) {
-        Ok(inputs) => plane.populate(&inputs).await,
+async fn populate(plane: &Plane, asked: &Asked<'_>) -> Response<Full<Bytes>> {
+    let populated = match decode::proxies(asked.body) {
+        Ok(inputs) => plane.populate(&inputs, asked.lease).await,
         Err(refusal) => Err(refusal),
     };
     match populated {
@@ -173,6 +179,11 @@ fn decoded(part: &str) -> String {
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A call that is refused before it was looked at.
+fn refused_at(path: &str, refusal: &Refusal) -> Response<Full<Bytes>> {
+    if path.starts_with("/v1/") { v1::refusal(refusal) } else { refused(refusal) }
 }
 
 /// A call that is refused, whatever it was about.

@@ -1,6 +1,6 @@
 //! The API's sockets: a thread of its own, so that no proxy's load keeps a call waiting; bounded in everything.
 
-use super::{answer, browser, refused};
+use super::{Asked, answer, browser, refused_at};
 use crate::engine::live::plane::{Plane, Refusal};
 use crate::engine::live::target::Io;
 use bytes::Bytes;
@@ -24,6 +24,8 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 
+/// The header that names the lease under which something is changed.
+const LEASE: &str = "stormwake-lease";
 /// The largest body of a call, in bytes.
 const MAX_BODY: usize = 1 << 20;
 /// How long a body may take.
@@ -204,13 +206,16 @@ async fn call(request: Request<Incoming>, plane: Arc<Plane>, guest: Rc<Guest>) -
     let body = match read(body).await {
         Ok(body) => body,
         Err(refusal) => {
-            let mut answer = refused(&refusal);
+            let mut answer = refused_at(head.uri.path(), &refusal);
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             return Ok(answer);
         }
     };
     guest.is_answered();
-    let answer = answer(&plane, &head.method, head.uri.path(), &body).await;
+    // One that is no text names no lease that there is.
+    let lease = head.headers.get(LEASE).map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
+    let asked = Asked { method: &head.method, path: head.uri.path(), lease: lease.as_deref(), body: &body };
+    let answer = answer(&plane, asked).await;
     guest.rests();
     Ok(answer)
 }
