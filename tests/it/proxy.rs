@@ -306,6 +306,21 @@ fn calls_are_answered_whatever_the_connections_do() {
 }
 
 #[test]
+fn a_client_of_the_api_that_closes_its_side_is_answered_to_the_end() {
+    let _others = shared();
+    let plane = Plane::start(&[]);
+    let whole = plane.does("GET", "/v1/openapi.json", "");
+    let mut stream = connect(plane.api);
+    // More than the buffers in between hold.
+    let calls = 8_000_000 / whole.len();
+    stream.write_all("GET /v1/openapi.json HTTP/1.1\r\nhost: t\r\n\r\n".repeat(calls).as_bytes()).expect("it reads");
+    stream.shutdown(Shutdown::Write).expect("a socket");
+    let mut said = String::new();
+    stream.read_to_string(&mut said).expect("text");
+    assert_eq!(said.matches(&whole).count(), calls);
+}
+
+#[test]
 fn nothing_that_is_sent_to_the_api_ends_it() {
     let plane = Plane::start(&[]);
     let big = "x".repeat((1 << 20) + 1);

@@ -188,7 +188,8 @@ async fn connection(stream: TcpStream, plane: Arc<Plane>, guest: Guest) {
     let leave = guest.leave.clone();
     let service = service_fn(move |request| call(request, plane.clone(), guest.clone()));
     let mut builder = http1::Builder::new();
-    builder.timer(Timer).header_read_timeout(HEAD_WITHIN).max_buf_size(MAX_HEAD);
+    // A client that has said all may close its side, and gets its answer to the end.
+    builder.timer(Timer).header_read_timeout(HEAD_WITHIN).max_buf_size(MAX_HEAD).half_close(true);
     let serving = pin!(builder.serve_connection(Io(stream), service));
     tokio::select! {
         // How a connection ended is its client's affair.
