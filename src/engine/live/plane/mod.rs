@@ -1,7 +1,7 @@
 //! The fault plane: named proxies with their toxics and faults, made, changed and removed while they run, by the API that
 //! Toxiproxy's clients speak, and by one of its own for what that lacks.
 //!
-//! What may be done is decided in [`registry`], without effects; this file carries it out: listeners, threads, rules. A
+//! What may be done is decided in `registry`, without effects; this file carries it out: listeners, threads, rules. A
 //! call is carried out whole or not at all: what is new is bound first, and only then takes the place of what was there.
 //! Nothing here waits for a connection. [`api`] speaks HTTP; what toxics do to bytes is `fault`'s and the proxy's.
 

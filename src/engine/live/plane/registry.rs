@@ -48,7 +48,7 @@ pub struct ProxyInput {
 pub struct Entry {
     /// Its name, which no other has.
     pub name: String,
-    /// Where it listens; in a [`Wanted`] port 0 is still to be resolved.
+    /// Where it listens; in a `Wanted` port 0 is still to be resolved.
     pub listen: SocketAddr,
     /// Its upstream as it was written.
     pub upstream: String,
