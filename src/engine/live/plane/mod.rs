@@ -225,12 +225,12 @@ impl Plane {
     /// Ends a proxy with its connections; its port is free again. No lease puts it back.
     ///
     /// # Errors
-    /// Where there is none of that name, or no such lease.
+    /// Where there is none of that name, or no such lease; or another one made it, or holds any of it.
     pub async fn remove(&self, name: &str, lease: Option<&str>) -> Result<(), Refusal> {
         let settling = {
             let mut state = self.lock();
-            state.leases.of_call(lease)?;
-            state.registry.get(name)?;
+            let lease = state.leases.of_call(lease)?;
+            leases::may_remove(state.registry.get(name)?, lease.as_ref())?;
             state.registry.remove(name);
             state.end(name)
         };
