@@ -1,4 +1,5 @@
-//! Harmed messages for `stormwake proxy`: its API, its HTTP path from both sides, and its TCP path, while faults come and go.
+//! Harmed messages for the proxy: its API, its HTTP path from both sides, its TCP path, while faults come and go; and a run's proxies with all faults of
+//! requests and answers in force, in TLS to the upstream too.
 //!
 //! `cargo run --release --example proxy_fuzz -- target/release/stormwake [SECONDS] [SEED]`: 20 seconds and seed 1 where nothing is said. Each message is
 //! drawn by (seed, number). The process must neither end nor panic, must go on serving those who do nothing wrong, answer every call with well-formed HTTP
@@ -9,6 +10,7 @@ mod corpus;
 mod mutate;
 #[path = "../../tests/it/plane.rs"]
 mod plane;
+mod struck;
 mod upstream;
 mod verify;
 
@@ -23,6 +25,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use struck::Struck;
 use upstream::Upstream;
 
 const WORKERS: usize = 4;
@@ -52,6 +55,7 @@ struct Field {
     api: SocketAddr,
     http: SocketAddr,
     tcp: SocketAddr,
+    struck: [SocketAddr; 2],
     next: AtomicU64,
     /// How many answers of the API were judged.
     judged: AtomicU64,
@@ -75,9 +79,10 @@ fn main() -> ExitCode {
     let Some(program) = args.next() else { return usage() };
     let mut number = |default: u64| args.next().map_or(Some(default), |text| text.parse().ok());
     let (Some(seconds), Some(seed)) = (number(20), number(1)) else { return usage() };
-    let (hostile, fine) = (Upstream::hostile(seed), Upstream::fine());
+    let (hostile, behind, fine) = (Upstream::hostile(seed), Upstream::hostile(seed ^ 1), Upstream::fine());
     // One for calls alone, since they remove and redirect whatever they find; and one for traffic.
     let (mut called, mut passed) = (Plane::run(&program, &[]), Plane::run(&program, &["--threads", "2"]));
+    let mut struck = Struck::start(&program, seconds, fine.addr, behind.addr);
     let proxy = |name: &str, upstream: String| {
         let body = format!(r#"{{"name":"{name}","listen":"127.0.0.1:0","upstream":"{upstream}"}}"#);
         plane::listen_of(&passed.does("POST", "/proxies", &body))
@@ -87,6 +92,7 @@ fn main() -> ExitCode {
         api: called.api,
         http: proxy("http", format!("http://{}", hostile.addr)),
         tcp: proxy("tcp", hostile.addr.to_string()),
+        struck: [struck.http, struck.tls],
         next: AtomicU64::new(0),
         judged: AtomicU64::new(0),
         over: AtomicBool::new(false),
@@ -96,7 +102,7 @@ fn main() -> ExitCode {
     let nobody = [called.descriptors(), passed.descriptors()];
     let peak = std::thread::scope(|scope| {
         (0..WORKERS).for_each(|_| drop(scope.spawn(|| work(&field))));
-        let peak = watch(&field, &mut called, &mut passed, honest, Duration::from_secs(seconds));
+        let peak = watch(&field, [&mut called, &mut passed], &mut struck, honest, Duration::from_secs(seconds));
         field.over.store(true, Ordering::SeqCst);
         peak
     });
@@ -106,11 +112,14 @@ fn main() -> ExitCode {
     for (plane, nobody, name) in [(&called, nobody[0], "the API's"), (&passed, nobody[1], "the proxies'")] {
         until_gone(plane, nobody, name, &field);
     }
+    if let Err(why) = struck.end() {
+        field.report(why);
+    }
     let (messages, judged) = (field.next.load(Ordering::SeqCst), field.judged.load(Ordering::SeqCst));
     let wrong = field.wrong.into_inner().expect("nobody panics while holding it");
-    let reached = hostile.reached();
+    let reached = hostile.reached().min(behind.reached());
     say(&format!(
-        "{messages} messages of seed {seed}: {judged} answers of the API judged, {reached} connections to the upstream, {peak} KiB of memory at most"
+        "{messages} messages of seed {seed}: {judged} answers of the API judged, {reached} connections or more to each upstream, {peak} KiB of memory at most"
     ));
     wrong.iter().for_each(|what| say(what));
     if wrong.is_empty() && judged > 0 && reached > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -134,8 +143,11 @@ fn work(field: &Field) {
         let (at, bytes) = match dice.below(20) {
             0..8 => (field.api, dice.calls()),
             8..9 => (field.api, dice.harmed(REQUESTS)),
-            9..14 => (field.http, dice.harmed(REQUESTS)),
-            14..18 => (field.http, dice.http2()),
+            9..12 => (field.http, dice.harmed(REQUESTS)),
+            12..14 => (field.http, dice.http2()),
+            14..16 => (field.struck[0], dice.harmed(REQUESTS)),
+            16..17 => (field.struck[0], dice.http2()),
+            17..18 => (field.struck[1], dice.harmed(REQUESTS)),
             _ => (field.tcp, dice.harmed(REQUESTS)),
         };
         // A proxy that is closed just now refuses, and the API must not.
@@ -198,8 +210,8 @@ fn judge(stream: &mut TcpStream, asked: &[u8], number: u64, field: &Field) {
 }
 
 /// Lets faults come and go, and looks whether all is well; gives the most memory that was seen.
-fn watch(field: &Field, called: &mut Plane, passed: &mut Plane, honest: [SocketAddr; 2], length: Duration) -> u64 {
-    let began = Instant::now();
+fn watch(field: &Field, planes: [&mut Plane; 2], struck: &mut Struck, honest: [SocketAddr; 2], length: Duration) -> u64 {
+    let (began, [called, passed]) = (Instant::now(), planes);
     let mut dice = Dice::of(field.seed, u64::MAX);
     let mut peak = 0;
     while began.elapsed() < length && !field.is_over() {
@@ -219,13 +231,16 @@ fn watch(field: &Field, called: &mut Plane, passed: &mut Plane, honest: [SocketA
                 field.report(format!("somebody who does nothing wrong is not served: {why}"));
             }
         }
-        for (plane, name) in [(&mut *called, "the API's"), (&mut *passed, "the proxies'")] {
-            let (runs, said) = plane.state();
+        for (name, id, (runs, said)) in [
+            ("the API's", called.id(), called.state()),
+            ("the proxies'", passed.id(), passed.state()),
+            ("the run's", struck.id(), struck.state()),
+        ] {
             if !runs || said.iter().any(|line| line.contains("panicked")) {
                 field.report(format!("{name} process {}: {said:?}", if runs { "panicked" } else { "has ended" }));
                 continue;
             }
-            let memory = plane.resident();
+            let memory = plane::resident(id);
             peak = peak.max(memory);
             if memory > MEMORY {
                 field.report(format!("{name} process holds {memory} KiB"));

@@ -88,6 +88,10 @@ impl Plane {
         listen_of(&self.does("POST", "/proxies", &body))
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&self, signal: &str) {
         let status = Command::new("kill").args([signal, &self.child.id().to_string()]).status().expect("kill is there");
         assert!(status.success());
@@ -112,15 +116,25 @@ impl Plane {
 
     /// How many file descriptors it has open.
     pub fn descriptors(&self) -> usize {
-        std::fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("it runs").count()
+        descriptors(self.child.id())
     }
 
     /// How much memory it holds, in KiB.
     pub fn resident(&self) -> u64 {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
-        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has memory");
-        line.split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number")
+        resident(self.child.id())
     }
+}
+
+/// How many file descriptors a process has open.
+pub fn descriptors(id: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{id}/fd")).expect("it runs").count()
+}
+
+/// How much memory a process holds, in KiB.
+pub fn resident(id: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has memory");
+    line.split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number")
 }
 
 impl Drop for Plane {
