@@ -88,7 +88,7 @@ pub fn judge(record: &RunRecord, judgement: &Judgement) -> Verdict {
         let at = config.at.as_ref().map(|at| at.value.as_str());
         let seen = match at.map(|at| views.get(at).and_then(Option::as_ref)) {
             None => Ok((record, &measured, None)),
-            Some(Some(view)) => Ok((&view.record, &view.measured, view.doubt.as_ref())),
+            Some(Some(view)) => Ok((&view.awaited, &view.measured, view.doubt.as_ref())),
             Some(None) => Err(nothing_measured(at.unwrap_or_default())),
         };
         let recovery = match (seen, fault, distrust.first()) {
@@ -117,7 +117,7 @@ pub fn judge(record: &RunRecord, judgement: &Judgement) -> Verdict {
     };
     let find_at = |gate: &GateConfig| match gate.at.as_ref().map(|at| (at, views.get(at).and_then(Option::as_ref))) {
         None => find(gate, &evidence),
-        Some((_, Some(View { record, measured, doubt }))) => {
+        Some((_, Some(View { record, measured, doubt, .. }))) => {
             find(gate, &Evidence { record, baseline: measured, doubt: doubt.as_deref(), ..evidence })
         }
         Some((at, None)) => find(gate, &Evidence { distrust: Some(&nothing_measured(at)), ..evidence }),

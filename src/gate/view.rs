@@ -3,6 +3,9 @@
 //! A tap's windows read like our clients' ([`RunRecord::at_tap`]), so health, recovery and gates are judged there as they are here. What differs
 //! is said here: a tap has a baseline of its own, which must be healthy like ours (of `steady_state.require` those figures that it knows); and where
 //! it could not tell repeats from new requests it gives no evidence of retries, which a recovery needs as well.
+//!
+//! A service that asks for less than its share is not well: it may refuse its own callers. So a recovery at a tap compares what comes through there with
+//! what our clients' load asks for, at the rate of the baseline: requests there for each operation that was offered to the service.
 
 use super::baseline::{Measured, measure};
 use super::config::{Conditions, SteadyState};
@@ -15,6 +18,8 @@ use std::collections::BTreeMap;
 pub struct View {
     /// Its windows are the tap's.
     pub record: RunRecord,
+    /// The same where at least as much was offered as our clients' load asks for; for the recovery.
+    pub awaited: RunRecord,
     /// The baseline there.
     pub measured: Measured,
     /// Why nothing can be said of retries there; none where it can.
@@ -37,7 +42,23 @@ fn view(record: &RunRecord, steady: Option<&SteadyState>, operations: u64, name:
         SteadyState { require: Conditions(require), ..steady.clone() }
     };
     let measured = measure(&seen, steady.map(known).as_ref(), operations);
-    Some(View { record: seen, measured, doubt })
+    let awaited = awaited(record, &seen, &measured);
+    Some(View { record: seen, awaited, measured, doubt })
+}
+
+/// The run at a tap with the load there that our clients' makes of it, where that is more than came.
+fn awaited(ours: &RunRecord, seen: &RunRecord, measured: &Measured) -> RunRecord {
+    let mut awaited = seen.clone();
+    let Some(baseline) = &measured.baseline else { return awaited };
+    let offered = |record: &RunRecord| baseline.windows_of(record).iter().map(|window| window.all.offered).sum::<u64>() as f64;
+    let (asked, came) = (offered(ours), offered(seen));
+    if asked > 0.0 {
+        for (window, ours) in awaited.windows.iter_mut().zip(&ours.windows) {
+            let due = (ours.all.offered as f64 * came / asked).round() as u64;
+            window.all.offered = window.all.offered.max(due);
+        }
+    }
+    awaited
 }
 
 /// What is said where a plan asks for a tap and the run has none.
@@ -74,6 +95,16 @@ mod tests {
         TapWindow { requests: 100, statuses: [(200, 100)].into(), latency, ..TapWindow::default() }
     }
 
+    /// A service that calls a tenth of what it is asked for, and refuses its callers the rest; or none of it.
+    fn shed(_: u64) -> TapWindow {
+        let latency = std::iter::repeat_n(Span::from_millis(20), 10).collect();
+        TapWindow { requests: 10, statuses: [(200, 10)].into(), latency, ..TapWindow::default() }
+    }
+
+    fn silent(_: u64) -> TapWindow {
+        TapWindow::default()
+    }
+
     fn storm(second: u64) -> TapWindow {
         let latency = std::iter::repeat_n(Span::from_millis(900), 600).collect();
         let statuses = [(200, 30), (503, 570)].into();
@@ -104,6 +135,8 @@ mod tests {
             (None, storm as fn(u64) -> TapWindow, Class::Recovered),
             (Some("provider"), well, Class::Recovered),
             (Some("provider"), storm, Class::Stuck),
+            (Some("provider"), shed, Class::Stuck),
+            (Some("provider"), silent, Class::Stuck),
             (Some("other"), well, Class::Inconclusive),
         ] {
             let recovery = judge(&record(after), &asking(at, &[])).recovery.unwrap();

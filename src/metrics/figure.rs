@@ -74,7 +74,7 @@ keyword! {
         wave_score => WaveScore,
         /// Service work for requests whose client had gone / all service work.
         wasted_work => WastedWork,
-        /// Operations that the service carried out again: another attempt of them had been served already.
+        /// Operations that the service carried out again: another attempt of them, known by its idempotency key, had been served already.
         duplicates => Duplicates,
         /// 99th percentile of generator lag.
         lag_p99 => LagP99,

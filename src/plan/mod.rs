@@ -33,7 +33,7 @@ pub use external::External;
 pub use load::{Loaded, Source, decode, load};
 pub use overrides::value_of;
 pub use proxy::NamedProxy;
-pub use proxy_fault::ProxyFault;
+pub use proxy_fault::{ProxyFault, Sees};
 pub use proxy_file::{FileProxy, FileToxic, ProxyFile, Spoken, proxy_file};
 pub use raw::RawPlan;
 pub use target::{HeaderValue, Route, StatusSet, Success, TargetConfig};

@@ -26,16 +26,24 @@ record! {
     }
 }
 
+/// What the proxy that a fault is for sees of its traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sees {
+    /// Requests, and not bytes alone.
+    pub requests: bool,
+    /// TLS handshakes of its clients.
+    pub handshakes: bool,
+}
+
 impl ProxyFault {
-    /// Reads a fault and checks it, at its speed; on `None` at least one error was reported. `of_requests`: the proxy that it is for
-    /// knows requests.
-    pub fn sound(node: &Node, of_requests: bool, problems: &mut Problems) -> Option<Self> {
+    /// Reads a fault and checks it, at its speed, for a proxy that sees so much; on `None` at least one error was reported.
+    pub fn sound(node: &Node, sees: Sees, problems: &mut Problems) -> Option<Self> {
         let errors = problems.error_count();
         let mut fault = Self::read(node, problems)?;
         if let Some(scale) = fault.time_scale {
             fault.rescale(scale);
         }
-        check::proxy_fault(&fault, of_requests, node, problems);
+        check::proxy_fault(&fault, sees, node, problems);
         (problems.error_count() == errors).then_some(fault)
     }
 

@@ -168,11 +168,14 @@ impl Pipe {
         }
     }
 
-    /// When there will be something to do though nothing comes and nothing goes: later than `now`, at which it was last asked for the
-    /// [`Pipe::next`].
+    /// When there will be something to do though nothing comes and nothing goes; a moment that has passed where that has been since it was last asked
+    /// for the [`Pipe::next`].
     pub fn wakes(&self, now: Timestamp) -> Option<Timestamp> {
         let own = self.slots.iter().filter(|slot| !slot.ended).flat_map(|slot| [slot.stage.closes_at(), slot.stage.resets_at()]);
-        own.flatten().chain(self.head.map(|item| item.at())).filter(|at| *at > now).min()
+        // Of what is cut, a piece that is ready goes before the next one is looked at.
+        let together = !self.slots.iter().any(|slot| slot.stage.cuts());
+        let head = self.head.filter(|_| together || self.ready == 0).map(|item| item.at());
+        own.flatten().filter(|at| *at > now).chain(head).min()
     }
 
     /// The bytes that may go on, or the first of them where they do not lie together.

@@ -3,25 +3,25 @@
 use super::requests::{self, Said};
 use super::{Context, MAX_LENGTH, timeline, tls};
 use crate::config::{Node, Problems};
-use crate::plan::ProxyFault;
+use crate::plan::{ProxyFault, Sees};
 use crate::time::Span;
 
 /// The shortest turn of a flap: each wakes every connection.
 const SHORTEST: Span = Span::from_millis(10);
 
 /// Checks what a plan's timeline checks of a step, as far as it has that.
-pub(in crate::plan) fn check(given: &ProxyFault, of_requests: bool, root: &Node, problems: &mut Problems) {
+pub(in crate::plan) fn check(given: &ProxyFault, sees: Sees, root: &Node, problems: &mut Problems) {
     let cx = &mut Context { root, problems };
     let fault = &given.fault.value;
     timeline::fault(fault, &["fault"], cx);
-    tls::handshake_fault(fault, false, given.fault.place, cx);
+    tls::handshake_fault(fault, sees.handshakes, given.fault.place, cx);
     let lasts = given.r#for.as_ref().map_or(Span::MAX, |lasts| lasts.value);
     requests::shaped(fault, Said { which: &given.which, shape: &given.shape, repeats: false }, &[], lasts, cx);
     if let Some(flap) = given.shape.flap.as_ref().filter(|flap| flap.on.min(flap.off) < SHORTEST) {
         let message = format!("it turns after {}: {SHORTEST} at least", flap.on.min(flap.off));
         cx.error(root.place_of(&["flap"]), message, "such as `flap: { on: 2s, off: 3s }`");
     }
-    if !of_requests && given.of_requests() {
+    if !sees.requests && given.of_requests() {
         let message = format!("`{}` needs to know requests, and this proxy sees bytes", fault.key());
         cx.error(given.fault.place, message, "give the proxy `protocol: http`, or use `reset`, `hang` or `blackhole`");
     }

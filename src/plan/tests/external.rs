@@ -2,7 +2,11 @@
 
 use super::*;
 use crate::fault::Fault;
+use crate::plan::Sees;
 use crate::plan::external::witnessed;
+
+/// As much as a proxy can.
+const SEES: Sees = Sees { requests: true, handshakes: false };
 
 /// A fault, and the Toxiproxy that is to do it.
 macro_rules! by_toxiproxy {
@@ -114,9 +118,9 @@ fn a_stormwake_proxy_is_told_what_the_plan_says() {
     for (text, wanted) in [(text, fault), (scaled, faster)] {
         let mut problems = Problems::default();
         let node = crate::plan::yaml::parse(&text, Default::default(), &mut problems).unwrap().root;
-        let read = ProxyFault::sound(&node, true, &mut problems).unwrap_or_else(|| panic!("{problems:?}"));
+        let read = ProxyFault::sound(&node, SEES, &mut problems).unwrap_or_else(|| panic!("{problems:?}"));
         assert_eq!(read.fault.value, wanted);
-        assert!(ProxyFault::sound(&node, false, &mut problems).is_none(), "it answers requests");
+        assert!(ProxyFault::sound(&node, Sees { requests: false, ..SEES }, &mut problems).is_none(), "it answers requests");
     }
     let shaped = with(
         TIMELINE,
@@ -130,5 +134,5 @@ fn a_stormwake_proxy_is_told_what_the_plan_says() {
     let told = r#"{"for":"10s","fault":{"hang":{}},"match":{"path":"/x"},"every":"2","ramp":{"out":"2s"}}"#;
     assert_eq!((remote.text.as_str(), remote.ends, remote.of_requests), (told, true, true), "a ramp needs to know its end");
     let empty = Node { value: Value::Map(Vec::new()), place: Place::default() };
-    assert!(ProxyFault::sound(&empty, true, &mut Problems::default()).is_none());
+    assert!(ProxyFault::sound(&empty, SEES, &mut Problems::default()).is_none());
 }

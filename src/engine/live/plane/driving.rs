@@ -123,6 +123,8 @@ impl Plane {
             let undone = state.registry.undone(&[ended.id], self.clock.now());
             self.undo(undone, &mut state)
         };
+        // What is back may have a moment of its own.
+        self.bell.ring();
         settling.wait().await;
         Ok(())
     }

@@ -221,6 +221,21 @@ fn hold_each<T: Held>(before: &[T], after: &mut [T], lease: Option<&LeaseId>) ->
     Ok(())
 }
 
+/// Whether who names this lease may remove a proxy: not where another lease made it, or holds any of it.
+///
+/// # Errors
+/// Which lease has it.
+pub fn may_remove(entry: &Entry, lease: Option<&LeaseId>) -> Result<(), Refusal> {
+    let Some(lease) = lease else { return Ok(()) };
+    let own = [entry.made_under.as_ref(), entry.hold.as_ref().map(|hold| &hold.lease)];
+    let toxics = entry.toxics.iter().map(Held::held_by);
+    let all = own.into_iter().chain(toxics).chain(entry.faults.iter().map(Held::held_by)).flatten();
+    match all.into_iter().find(|by| *by != lease) {
+        Some(by) => Err(held(&entry.name, by)),
+        None => Ok(()),
+    }
+}
+
 fn held(what: &str, by: &LeaseId) -> Refusal {
     let remedy = "wait until that lease ends, or send this call without the header Stormwake-Lease";
     Refusal::new(409, format!("{what} is held by the lease {by}")).with_remedy(remedy)

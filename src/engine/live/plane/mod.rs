@@ -1,7 +1,7 @@
 //! The fault plane: named proxies with their toxics and faults, made, changed and removed while they run, by the API that
 //! Toxiproxy's clients speak, and by one of its own for what that lacks.
 //!
-//! What may be done is decided in [`registry`], without effects; this file carries it out: listeners, threads, rules. A
+//! What may be done is decided in `registry`, without effects; this file carries it out: listeners, threads, rules. A
 //! call is carried out whole or not at all: what is new is bound first, and only then takes the place of what was there.
 //! Nothing here waits for a connection. [`api`] speaks HTTP; what toxics do to bytes is `fault`'s and the proxy's.
 
@@ -225,12 +225,12 @@ impl Plane {
     /// Ends a proxy with its connections; its port is free again. No lease puts it back.
     ///
     /// # Errors
-    /// Where there is none of that name, or no such lease.
+    /// Where there is none of that name, or no such lease; or another one made it, or holds any of it.
     pub async fn remove(&self, name: &str, lease: Option<&str>) -> Result<(), Refusal> {
         let settling = {
             let mut state = self.lock();
-            state.leases.of_call(lease)?;
-            state.registry.get(name)?;
+            let lease = state.leases.of_call(lease)?;
+            leases::may_remove(state.registry.get(name)?, lease.as_ref())?;
             state.registry.remove(name);
             state.end(name)
         };

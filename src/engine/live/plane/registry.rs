@@ -11,7 +11,7 @@ use super::refusal::Refusal;
 use super::toxics::{Harm, ToxicInput};
 use crate::engine::live::proxy::Protocol;
 use crate::fault::Stream;
-use crate::plan::{TlsBack, TlsFront};
+use crate::plan::{Sees, TlsBack, TlsFront};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
@@ -48,7 +48,7 @@ pub struct ProxyInput {
 pub struct Entry {
     /// Its name, which no other has.
     pub name: String,
-    /// Where it listens; in a [`Wanted`] port 0 is still to be resolved.
+    /// Where it listens; in a `Wanted` port 0 is still to be resolved.
     pub listen: SocketAddr,
     /// Its upstream as it was written.
     pub upstream: String,
@@ -92,6 +92,11 @@ pub struct Registry {
 }
 
 impl Entry {
+    /// What it sees of its traffic.
+    pub fn sees(&self) -> Sees {
+        Sees { requests: self.protocol == Protocol::Http, handshakes: self.tls.is_some() }
+    }
+
     /// Its toxics as they act and are shown: those upstream first.
     pub fn harms(&self) -> impl Iterator<Item = &Harm> {
         let of = |direction| self.toxics.iter().filter(move |harm| harm.direction() == direction);

@@ -87,7 +87,10 @@ impl Link {
         while let Some(pipes) = self.pipes.as_mut().filter(|pipes| !pipes.is_quiet()) {
             let now = self.hub.control.clock.now();
             pipes.send(&mut self.stream, cx, now);
-            pipes.listen(&self.stream, now);
+            if pipes.listen(&self.stream, now) {
+                // Whoever reads may have been asked before this, and is not told by the socket.
+                cx.waker().wake_by_ref();
+            }
             if !pipes.is_due(cx, now) {
                 return;
             }
@@ -176,13 +179,17 @@ impl Pipes {
         }
     }
 
-    /// Looks whether a fault ends the connection on the way from the client, whoever reads.
-    fn listen(&mut self, stream: &TcpStream, now: Timestamp) {
-        if self.over.is_none()
-            && let Next::End(end @ (End::Close | End::Reset)) = self.up.next(now)
-        {
-            self.end(end, stream, now);
+    /// Looks whether a fault ends the connection on the way from the client, whoever reads; and whether bytes may go on from there that could not before.
+    fn listen(&mut self, stream: &TcpStream, now: Timestamp) -> bool {
+        if self.over.is_some() {
+            return false;
         }
+        let nothing = self.up.front().is_empty();
+        match self.up.next(now) {
+            Next::End(end @ (End::Close | End::Reset)) => self.end(end, stream, now),
+            Next::End(End::Fin) | Next::Send(_) | Next::Wait(_) | Next::Idle => {}
+        }
+        nothing && !self.up.front().is_empty()
     }
 
     fn end(&mut self, end: End, stream: &TcpStream, now: Timestamp) {
@@ -206,12 +213,18 @@ impl Pipes {
 
     /// Whether a moment has come that something waits for; if none has, the task is woken at the next one.
     fn is_due(&mut self, cx: &mut Context<'_>, now: Timestamp) -> bool {
-        let moments = [self.up.wakes(now), self.down.wakes(now).filter(|_| !self.shut), self.lingers.filter(|at| *at > now)];
-        let next = moments.into_iter().flatten().min().filter(|_| self.over.is_none() || self.lingers.is_some());
+        let next = match self.over {
+            Some(_) => self.lingers.filter(|at| *at > now),
+            None => self.up.wakes(now).into_iter().chain(self.down.wakes(now).filter(|_| !self.shut)).min(),
+        };
         let Some(next) = next else {
             self.timer = None;
             return false;
         };
+        // It came since that direction was asked.
+        if next <= now {
+            return true;
+        }
         let sleep = || tokio::time::sleep(next.since(now).to_std());
         let (at, timer) = self.timer.get_or_insert_with(|| (next, Box::pin(sleep())));
         if *at != next {

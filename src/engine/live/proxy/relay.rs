@@ -19,7 +19,11 @@ use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::AsyncWrite;
+
+/// How long the upstream may take for what came before a fault's close.
+const DELIVERY: Duration = Duration::from_secs(1);
 
 /// How far one direction has come.
 #[derive(Default)]
@@ -67,8 +71,40 @@ impl Relay {
                 relay.client.reset_on_close();
                 relay.wire.iter().for_each(Wire::reset_on_close);
             }
-            _ => relay.farewell().await,
+            _ => {
+                relay.deliver().await;
+                relay.farewell().await;
+            }
         }
+    }
+
+    /// Whether the upstream is still to get what came before a fault closed the connection.
+    fn owes(&mut self) -> bool {
+        let is_closed = matches!(self.client.link().over(), Some(pipe::End::Close | pipe::End::Fin));
+        is_closed && !self.up.rest.is_empty() && !self.hub.is_closed() && self.hub.is_open()
+    }
+
+    /// Sends on what a fault had let through before it closed the connection, which may be before there is a connection to the upstream.
+    async fn deliver(&mut self) {
+        if !self.owes() {
+            return;
+        }
+        let (upstream, hub) = (self.upstream.clone(), self.hub.clone());
+        let (wire, rest) = (self.wire.take(), std::mem::take(&mut self.up.rest));
+        let sent = async move {
+            let mut wire = match wire {
+                Some(wire) => wire,
+                None => upstream.dial(&*hub.control.clock).await.ok()?.0,
+            };
+            let mut rest = rest;
+            poll_fn(|cx| match poll_drain(&mut rest, cx, |cx, bytes| wire.poll_write(cx, bytes)) {
+                Ok(_) if !rest.is_empty() => Poll::Pending,
+                _ => wire.poll_flush(cx).map(|_| ()),
+            })
+            .await;
+            poll_fn(|cx| wire.poll_shutdown(cx)).await.ok()
+        };
+        let _ = tokio::time::timeout(DELIVERY, Box::pin(sent)).await;
     }
 
     async fn run(&mut self) -> Flow<()> {
@@ -120,12 +156,19 @@ impl Relay {
     async fn race<F: Future>(&mut self, subject: F) -> Flow<F::Output> {
         let mut subject = pin!(subject);
         poll_fn(|cx| {
-            let gate = self.poll_gate(cx)?;
+            let gate = match self.poll_gate(cx) {
+                // What a fault had let through before it closed the connection is still to be sent.
+                Poll::Ready(Err(End::Closed)) if self.owes() => Poll::Ready(()),
+                gate => gate?,
+            };
             let Self { client, up, .. } = &mut *self;
             if !up.ended && up.rest.is_empty() {
                 let unsent = |_: &mut Context<'_>, _: &[u8]| Poll::Pending;
                 let came = up.carry(cx, |cx, buffer| poll_read(client, cx, buffer), unsent);
-                self.unless_broken(came)?;
+                match self.unless_broken(came) {
+                    Err(End::Closed) if self.owes() => {}
+                    came => drop(came?),
+                }
                 if self.up.ended {
                     return Poll::Ready(Err(End::Closed));
                 }

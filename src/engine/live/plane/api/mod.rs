@@ -1,4 +1,4 @@
-//! Toxiproxy's HTTP API: calls to the plane and back. [`v1`] is what is beside it, [`server`] owns the sockets of both.
+//! Toxiproxy's HTTP API: calls to the plane and back. [`v1`] is what is beside it, `server` owns the sockets of both.
 
 mod server;
 pub mod v1;

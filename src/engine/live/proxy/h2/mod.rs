@@ -28,6 +28,7 @@ use super::hub::{Hub, Registration};
 use super::tls::ClientTls;
 use super::upstream::Upstream;
 use crate::engine::live::transport::Io;
+use crate::fault::pipe;
 use crate::fault::{Active, Origin, Strike};
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
@@ -38,7 +39,7 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 /// What a client that speaks HTTP/2 sends first (RFC 9113, section 3.4).
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -173,7 +174,10 @@ pub(super) async fn serve(visit: Visit) {
                 }
                 _ => {}
             }
-            connection.as_mut().poll(cx).map(|_| End::Closed)
+            if connection.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(End::Closed);
+            }
+            over(&mut client.borrow_mut(), cx)
         })
         .await
     };
@@ -184,9 +188,24 @@ pub(super) async fn serve(visit: Visit) {
             client.reset_on_close();
         }
         (End::Answered, Some(mut client)) => answer::linger(&mut client).await,
+        (_, Some(mut client)) => {
+            if client.link().over().is_some() {
+                poll_fn(|cx| client.link().poll_close(cx)).await;
+            }
+        }
         _ => {}
     }
     drop(place);
+}
+
+/// Ready once a fault of bytes has ended the connection: who has no more to say does not look.
+fn over(client: &mut Client, cx: &mut Context<'_>) -> Poll<End> {
+    client.link().drive(cx);
+    match client.link().over() {
+        Some(pipe::End::Reset) => Poll::Ready(End::Reset),
+        Some(_) => Poll::Ready(End::Closed),
+        None => Poll::Pending,
+    }
 }
 
 fn builder() -> http2::Builder<Local> {

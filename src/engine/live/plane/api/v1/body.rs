@@ -191,7 +191,13 @@ mod tests {
 
     fn wrongs(text: &str) -> Vec<Wrong> {
         let body = Body::parse(text.as_bytes());
-        body.and_then(|body| body.read_by(|problems| ProxyFault::sound(&body.root, true, problems))).unwrap_err().wrongs
+        body.and_then(|body| {
+            body.read_by(|problems| {
+                ProxyFault::sound(&body.root, crate::plan::Sees { requests: true, handshakes: false }, problems)
+            })
+        })
+        .unwrap_err()
+        .wrongs
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{empty, page};
 use crate::config::{Node, Problems, Value as Tree};
 use crate::engine::live::proxy::Protocol;
 use crate::plan::external::json_of;
-use crate::plan::{ProxyFault, Spoken};
+use crate::plan::{ProxyFault, Sees, Spoken};
 use crate::record;
 use crate::time::Span;
 use body::{Body, Refused, Wrong};
@@ -166,8 +166,7 @@ impl Call<'_> {
             _ => {
                 let is_new = there.entry.fault(name).is_err();
                 let body = Body::parse(self.body)?;
-                let of_requests = there.entry.protocol == Protocol::Http;
-                let input = body.read_by(|problems| fault(&body.root, of_requests, problems))?;
+                let input = body.read_by(|problems| fault(&body.root, there.entry.sees(), problems))?;
                 let view = self.plane.put_fault(proxy, name, &input, self.lease).await?;
                 Ok(json(if is_new { 201 } else { 200 }, &show::fault_of(&view, view.entry.fault(name)?)))
             }
@@ -179,8 +178,10 @@ impl Call<'_> {
             self.plane.views()
         } else {
             let body = Body::parse(self.body)?;
-            let of_requests = |proxy: &str| self.plane.entry(proxy).map_or(true, |entry| entry.protocol == Protocol::Http);
-            let set = body.read_by(|problems| fault_set(&body.root, of_requests, problems))?;
+            // What is for a proxy that there is not is refused as that.
+            let all = Sees { requests: true, handshakes: true };
+            let sees = |proxy: &str| self.plane.entry(proxy).map_or(all, |entry| entry.sees());
+            let set = body.read_by(|problems| fault_set(&body.root, sees, problems))?;
             self.plane.put_faults(&set, self.lease).await?
         };
         let all: Map<String, Value> = views.iter().map(|view| (view.entry.name.clone(), show::faults(view))).collect();
@@ -226,8 +227,8 @@ fn fits(route: &str, path: &[String]) -> bool {
     parts.len() == path.len() && parts.iter().zip(path).all(fits)
 }
 
-fn fault(node: &Node, of_requests: bool, problems: &mut Problems) -> Option<FaultInput> {
-    let fault = ProxyFault::sound(node, of_requests, problems)?;
+fn fault(node: &Node, sees: Sees, problems: &mut Problems) -> Option<FaultInput> {
+    let fault = ProxyFault::sound(node, sees, problems)?;
     let text = json_of(node).to_string();
     if text.len() > MAX_TEXT {
         let message = format!("a fault of {} bytes: {MAX_TEXT} at most", text.len());
@@ -238,11 +239,11 @@ fn fault(node: &Node, of_requests: bool, problems: &mut Problems) -> Option<Faul
 }
 
 /// By proxy, its faults by name.
-fn fault_set(root: &Node, of_requests: impl Fn(&str) -> bool, problems: &mut Problems) -> Option<FaultSet> {
+fn fault_set(root: &Node, sees: impl Fn(&str) -> Sees, problems: &mut Problems) -> Option<FaultSet> {
     let mut set = FaultSet::new();
     for (proxy, faults) in entries(root, "a map of proxies by name", problems)? {
         let Some(faults) = entries(faults, "a map of faults by name", problems) else { continue };
-        let all = faults.iter().filter_map(|(name, node)| Some((name.to_string(), fault(node, of_requests(proxy), problems)?)));
+        let all = faults.iter().filter_map(|(name, node)| Some((name.to_string(), fault(node, sees(proxy), problems)?)));
         let all = all.collect();
         set.insert(proxy.to_string(), all);
     }
