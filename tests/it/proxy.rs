@@ -81,7 +81,7 @@ fn what_is_wrong_ends_it_with_its_code_and_a_remedy() {
         (vec!["--api", "none"], 2, vec!["nothing to do"]),
         (vec!["--api", "nowhere"], 2, vec!["such as 127.0.0.1:8474, or `none`"]),
         (vec!["--listen", "x", "--upstream", "h:1"], 2, vec!["--listen: listen tcp: address x: missing port", "write it like"]),
-        (vec!["--listen", ":0", "--upstream", "https://h:1"], 2, vec!["--upstream: invalid upstream: https:// is not spoken"]),
+        (vec!["--listen", ":0", "--upstream", "ftp://h:1"], 2, vec!["--upstream: invalid upstream: ftp:// is not spoken"]),
         (vec!["--listen", "0.0.0.0:0", "--upstream", "127.0.0.1:1"], 5, vec!["not loopback", "--expose"]),
         (vec!["--listen", ":0", "--upstream", "192.0.2.1:80"], 5, vec!["--upstream: refused: 192.0.2.1", "--allow 192.0.2.1"]),
         (vec!["--api", "0.0.0.0:0"], 5, vec!["--expose"]),

@@ -189,9 +189,10 @@ pub(super) async fn serve(visit: Visit) {
         }
         (End::Answered, Some(mut client)) => answer::linger(&mut client).await,
         (_, Some(mut client)) => {
-            if client.link().over().is_some() {
-                poll_fn(|cx| client.link().poll_close(cx)).await;
-            }
+            let close = |cx: &mut Context<'_>| {
+                if client.link().over().is_some() { client.link().poll_close(cx) } else { Poll::Ready(()) }
+            };
+            poll_fn(close).await;
         }
         _ => {}
     }
