@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 const IDLE: usize = 2_000;
 /// How long a process may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long one may take to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
 /// Four faults that are installed and hold nothing back.
 const FAULTS: [&str; 4] = [
     r#"{"type":"latency","attributes":{"latency":0}}"#,
@@ -72,6 +74,12 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
+        // nginx ends its workers only where it is asked to end.
+        let asked = Command::new("kill").arg(self.0.id().to_string()).status().is_ok();
+        let began = Instant::now();
+        while asked && began.elapsed() < GRACE && matches!(self.0.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
