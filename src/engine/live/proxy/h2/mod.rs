@@ -188,15 +188,17 @@ pub(super) async fn serve(visit: Visit) {
             client.reset_on_close();
         }
         (End::Answered, Some(mut client)) => answer::linger(&mut client).await,
-        (_, Some(mut client)) => {
-            let close = |cx: &mut Context<'_>| {
-                if client.link().over().is_some() { client.link().poll_close(cx) } else { Poll::Ready(()) }
-            };
-            poll_fn(close).await;
-        }
-        _ => {}
+        (_, Some(client)) => farewell(client).await,
+        (_, None) => {}
     }
     drop(place);
+}
+
+/// Closes behind what a fault of bytes has ended.
+async fn farewell(mut client: Client) {
+    if client.link().over().is_some() {
+        poll_fn(|cx| client.link().poll_close(cx)).await;
+    }
 }
 
 /// Ready once a fault of bytes has ended the connection: who has no more to say does not look.
