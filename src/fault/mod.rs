@@ -146,6 +146,21 @@ choice! {
     }
 }
 
+/// What a fault strikes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Struck {
+    /// Connections as such, new and live.
+    Connections,
+    /// TLS handshakes of new connections.
+    Handshakes,
+    /// The bytes of connections.
+    Bytes,
+    /// Requests where they are known, and else connections.
+    Either,
+    /// Requests, or their answers.
+    Requests,
+}
+
 impl Fault {
     /// What it does to a request that comes while it acts. A rate limit asks for a token through `token`, a limit of what passes at once for
     /// a place through `place`.
@@ -166,15 +181,8 @@ impl Fault {
             Self::SlowBody(fault) => fault.effect(dice),
             Self::Malformed(fault) => fault.effect(dice),
             Self::Close(fault) => fault.effect(),
-            Self::Bandwidth(_)
-            | Self::Slicer(_)
-            | Self::LimitData(_)
-            | Self::SlowClose(_)
-            | Self::Loss(_)
-            | Self::HalfOpen(_)
-            | Self::Stall(_) => Effect::Pass,
-            // The request has a connection, so its handshake is over.
-            Self::Certificate(_) | Self::HandshakeHang(_) => Effect::Pass,
+            // Those of bytes act in the link, and those of handshakes before there is a request.
+            _ => Effect::Pass,
         }
     }
 
@@ -186,17 +194,7 @@ impl Fault {
             Self::Blackhole(fault) => fault.onset(in_flight?),
             Self::Reset(fault) => fault.onset(),
             Self::Close(fault) => Some(fault.onset()),
-            Self::Latency(_) | Self::Status(_) | Self::RateLimit(_) | Self::LimitConcurrency(_) => None,
-            Self::Truncate(_) | Self::SlowBody(_) | Self::Malformed(_) => None,
-            Self::Bandwidth(_)
-            | Self::Slicer(_)
-            | Self::LimitData(_)
-            | Self::SlowClose(_)
-            | Self::Loss(_)
-            | Self::HalfOpen(_)
-            | Self::Stall(_)
-            | Self::Certificate(_)
-            | Self::HandshakeHang(_) => None,
+            _ => None,
         }
     }
 
@@ -212,45 +210,37 @@ impl Fault {
         }
     }
 
-    /// Whether it acts on the bytes of a connection, and so needs one: there are none in a simulation.
-    pub fn of_bytes(&self) -> bool {
+    /// What it strikes: the one list of all faults, which the questions below are answered by.
+    pub fn strikes(&self) -> Struck {
         match self {
+            Self::Refuse(_) | Self::Close(_) => Struck::Connections,
+            Self::Certificate(_) | Self::HandshakeHang(_) => Struck::Handshakes,
             Self::Bandwidth(_)
             | Self::Slicer(_)
             | Self::LimitData(_)
             | Self::SlowClose(_)
             | Self::Loss(_)
             | Self::HalfOpen(_)
-            | Self::Stall(_) => true,
-            Self::Refuse(_) | Self::Hang(_) | Self::Blackhole(_) | Self::Reset(_) | Self::Latency(_) | Self::Close(_) => false,
-            Self::Status(_) | Self::RateLimit(_) | Self::LimitConcurrency(_) => false,
-            Self::Truncate(_) | Self::SlowBody(_) | Self::Malformed(_) => false,
-            Self::Certificate(_) | Self::HandshakeHang(_) => false,
+            | Self::Stall(_) => Struck::Bytes,
+            Self::Hang(_) | Self::Blackhole(_) | Self::Reset(_) | Self::Latency(_) => Struck::Either,
+            Self::Status(_) | Self::RateLimit(_) | Self::LimitConcurrency(_) => Struck::Requests,
+            Self::Truncate(_) | Self::SlowBody(_) | Self::Malformed(_) => Struck::Requests,
         }
+    }
+
+    /// Whether it acts on the bytes of a connection, and so needs one: there are none in a simulation.
+    pub fn of_bytes(&self) -> bool {
+        self.strikes() == Struck::Bytes
     }
 
     /// Whether it answers requests, or harms answers, and so needs a proxy that knows them.
     pub fn of_requests(&self) -> bool {
-        match self {
-            _ if self.is_of_answers() => true,
-            Self::Status(_) | Self::RateLimit(_) | Self::LimitConcurrency(_) => true,
-            Self::Truncate(_) | Self::SlowBody(_) | Self::Malformed(_) => true,
-            Self::Refuse(_)
-            | Self::Hang(_)
-            | Self::Blackhole(_)
-            | Self::Reset(_)
-            | Self::Latency(_)
-            | Self::Close(_)
-            | Self::Bandwidth(_)
-            | Self::Slicer(_)
-            | Self::LimitData(_)
-            | Self::SlowClose(_)
-            | Self::Loss(_)
-            | Self::HalfOpen(_)
-            | Self::Stall(_)
-            | Self::Certificate(_)
-            | Self::HandshakeHang(_) => false,
-        }
+        self.strikes() == Struck::Requests || self.is_of_answers()
+    }
+
+    /// Whether it strikes connections as such, whatever requests come on them.
+    pub fn chooses_no_requests(&self) -> bool {
+        matches!(self.strikes(), Struck::Connections | Struck::Handshakes | Struck::Bytes)
     }
 
     /// What it does to a TLS handshake that begins while it acts; the dice are the connection's.
@@ -263,16 +253,7 @@ impl Fault {
             Self::Blackhole(fault) if fault.share == Share::ALL && fault.when == When::Before => {
                 Some(Handshake::Hold { release: fault.release })
             }
-            Self::Blackhole(_) | Self::Refuse(_) | Self::Reset(_) | Self::Close(_) => None,
-            Self::Latency(_) | Self::Status(_) | Self::RateLimit(_) | Self::LimitConcurrency(_) => None,
-            Self::Truncate(_) | Self::SlowBody(_) | Self::Malformed(_) => None,
-            Self::Bandwidth(_)
-            | Self::Slicer(_)
-            | Self::LimitData(_)
-            | Self::SlowClose(_)
-            | Self::Loss(_)
-            | Self::HalfOpen(_)
-            | Self::Stall(_) => None,
+            _ => None,
         }
     }
 }

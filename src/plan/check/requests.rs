@@ -42,7 +42,7 @@ impl<'a> Said<'a> {
 
 /// Checks that a fault that lasts so long can be what is said; `path` leads to it.
 pub(super) fn shaped(fault: &Fault, said: Said, path: &[&str], lasts: Span, cx: &mut Context) {
-    if matches!(fault, Fault::Refuse(_) | Fault::Close(_)) || fault.of_bytes() {
+    if fault.chooses_no_requests() {
         no_requests(said, fault, path, cx);
     }
     ramp(said, path, lasts, cx);

@@ -163,11 +163,8 @@ fn bound_for(raw: &RawStep, fault: &Fault, known: &[&str], cx: &mut Context) -> 
         );
     }
     let on_connections = match fault {
-        Fault::Refuse(_) | Fault::Close(_) => true,
-        _ if fault.of_bytes() => true,
         Fault::Reset(reset) => reset.is_of_connections(),
-        Fault::Certificate(_) | Fault::HandshakeHang(_) => true,
-        _ => false,
+        _ => fault.chooses_no_requests(),
     };
     if on_connections {
         let message = format!("`{}` strikes connections, which go to no destination in particular", fault.key());

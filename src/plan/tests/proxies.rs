@@ -100,6 +100,11 @@ fn what_makes_no_sense_is_refused_with_a_remedy() {
         (more("upstream_tls: { ca_file: x.pem }"), "`upstream_tls` says how TLS is spoken", "upstream: https://127.0.0.1:9000"),
         (more("tls: { names: ['a b'] }"), "`a b`, which no certificate can name", "provider.test"),
         (struck(&more("tls: {}"), "fault: { status: { code: 99 } }"), "99", ""),
+        (
+            struck(&more("tls: {}"), "every: 2, fault: { certificate: { kind: expired } }"),
+            "`certificate` strikes connections, and not the requests that `every` asks for",
+            "",
+        ),
         (struck(&more("protocol: http"), "fault: { certificate: { kind: expired } }"), "`certificate` strikes TLS handshakes", "`tls: {}`"),
         (struck(&more("name: payments"), "fault: reset"), "leave it out, or give `toxiproxy` too", ""),
         (struck(&more(TOXIC), "fault: reset"), "`listen` is of a proxy of ours", ""),

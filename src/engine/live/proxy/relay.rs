@@ -13,7 +13,7 @@ use super::hub::{Hub, Registration};
 use super::io::{Wire, poll_drain, poll_read, with_buffer};
 use super::upstream::Upstream;
 use crate::fault::pipe;
-use crate::fault::{Active, Fate, Request, Strike};
+use crate::fault::{Active, Fate, Hold, Request, Strike};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
@@ -50,8 +50,8 @@ pub(super) struct Relay {
     /// The last snapshot that it has met, and its number.
     seen: Active,
     generation: u64,
-    /// Steps that hold it until they end.
-    held_by: Vec<usize>,
+    /// What holds it until it ends.
+    hold: Hold,
 }
 
 impl Relay {
@@ -59,9 +59,9 @@ impl Relay {
     pub(super) async fn serve(client: Client, hub: Rc<Hub>, upstream: Rc<Upstream>, request: Request) {
         let place = hub.register().await;
         let (seen, generation) = (hub.active(), hub.generation());
-        let (wire, held_by) = (None, Vec::new());
+        let (wire, hold) = (None, Hold::default());
         let (up, down) = (Way::default(), Way::default());
-        let mut relay = Self { hub, _place: place, upstream, request, client, wire, up, down, seen, generation, held_by };
+        let mut relay = Self { hub, _place: place, upstream, request, client, wire, up, down, seen, generation, hold };
         let Err(mut end) = relay.run().await else { return };
         if end == End::Silent {
             end = relay.stay_silent().await;
@@ -122,7 +122,7 @@ impl Relay {
         }
         let end = match judgement.fate {
             Fate::Swallow { step, release: true } => {
-                self.held_by.push(step);
+                self.hold.strike(step);
                 Ok(())
             }
             Fate::Swallow { release: false, .. } => Err(End::Silent),
@@ -235,10 +235,9 @@ impl Relay {
     /// Every wait begins here: pending while a fault holds the connection, an error where one has ended it.
     fn poll_gate(&mut self, cx: &mut Context<'_>) -> Poll<Flow<()>> {
         self.meet_change()?;
-        self.held_by.retain(|&step| self.seen.contains(step));
         self.client.link().drive(cx);
         self.unless_broken(Ok(false))?;
-        if self.held_by.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
+        if self.hold.holds(&self.seen) { Poll::Pending } else { Poll::Ready(Ok(())) }
     }
 
     /// Lets the steps that began since it last looked strike this connection.
@@ -263,7 +262,7 @@ impl Relay {
             Strike::Reset => Err(End::Reset),
             Strike::Swallow { release: false } => Err(End::Silent),
             Strike::Swallow { release: true } => {
-                self.held_by.push(step);
+                self.hold.strike(step);
                 Ok(())
             }
         }
@@ -277,7 +276,7 @@ impl Relay {
     /// Reads and drops what comes from both sides until the client has closed or a fault resets it.
     async fn stay_silent(&mut self) -> End {
         (self.up, self.down) = (Way::default(), Way::default());
-        self.held_by.clear();
+        self.hold = Hold::default();
         poll_fn(|cx| match self.poll_silent(cx) {
             Err(End::Silent) | Ok(()) => Poll::Pending,
             Err(end) => Poll::Ready(end),
