@@ -75,16 +75,9 @@ pub fn wall_millis() -> u64 {
 /// What is known of a run of this plan that starts now.
 pub fn info(common: &Common, loaded: &Loaded, engine: Engine, now: u64) -> PlanInfo {
     PlanInfo {
-        name: loaded.plan.name.clone(),
-        path: common.plan.clone(),
-        sha256: loaded.sha256.clone(),
-        engine,
-        seed: loaded.plan.seed,
-        exit_code: 0,
         // In virtual time there is no such moment, and equal runs are equal to the byte.
         started_unix_ms: (engine == Engine::Live).then_some(now),
-        expect: loaded.plan.expect.as_ref().map(|expect| expect.class),
-        time_scale: loaded.plan.time_scale.map(|scale| scale.to_string()),
+        ..PlanInfo::of(loaded, &common.plan, engine)
     }
 }
 
@@ -272,6 +265,10 @@ mod tests {
             started_unix_ms: None,
             expect: None,
             time_scale: None,
+            policies: Vec::new(),
+            rules: Vec::new(),
+            operator: None,
+            note: None,
         };
         let record = RunRecord::default();
         let judgement = crate::gate::Judgement {

@@ -19,8 +19,8 @@ pub mod waves;
 pub use destinations::{DestinationCounts, median};
 pub use figure::{Figure, Unit};
 pub use record::{
-    ActionOutcome, ActionRecord, Calls, Connects, Counts, FaultRecord, Left, LimitReached, RunEvent, RunRecord, ServiceCounts,
-    StopReason, Summary, Window,
+    ActionOutcome, ActionRecord, Calls, Connects, Counts, FaultRecord, Left, LimitReached, NoteRecord, RunEvent, RunRecord,
+    ServiceCounts, StopReason, Summary, Window,
 };
 pub use recorder::{Acted, Recorder, Slice, Totals};
 pub use series::Series;

@@ -30,6 +30,8 @@ pub struct RunRecord {
     pub faults: Vec<FaultRecord>,
     /// What else the timeline did, in the order of its moments.
     pub actions: Vec<ActionRecord>,
+    /// What somebody noted while it ran, in the order of moments.
+    pub notes: Vec<NoteRecord>,
     /// Whether the load came back in step; none where nobody looked.
     pub waves: Option<Waves>,
     /// When the run ended.
@@ -85,6 +87,8 @@ pub struct Counts {
     pub first_attempts: u64,
     /// Requests that reached the proxy. Live, the count is read when a window is closed, which may be a few milliseconds off.
     pub arrived: u64,
+    /// Connections that clients made to the proxy; live, counted as `arrived` is.
+    pub connects: u64,
     /// Attempts that ended, by how.
     pub by_outcome: BTreeMap<AttemptOutcome, u64>,
     /// Operations that succeeded within their deadline, booked at completion.
@@ -209,6 +213,15 @@ pub struct ActionRecord {
     pub detail: String,
     /// Whether what undoes it worked; none where nothing does, or nothing was done.
     pub undone: Option<bool>,
+}
+
+/// What somebody noted while the run went on, such as "pager fired".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoteRecord {
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub text: String,
 }
 
 /// What came of an action.

@@ -218,6 +218,7 @@ impl Counts {
         self.retries += retries;
         self.scheduled += other.scheduled;
         self.arrived += other.arrived;
+        self.connects += other.connects;
         self.first_attempts += first_attempts;
         self.succeeded += succeeded;
         self.failed += failed;

@@ -110,6 +110,11 @@ impl Tally {
         quantile(self.iter(), self.count, per_mille)
     }
 
+    /// The values that it holds, each as the middle of its bucket, from the smallest, and how many there are.
+    pub fn values(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
+        self.iter().map(|(bucket, n)| (Span::from_micros(middle_of(bucket)), n))
+    }
+
     /// The mean, each value counted as the middle of its bucket; none where it holds none.
     pub fn mean(&self) -> Option<Span> {
         let sum: u128 = self.iter().map(|(bucket, n)| u128::from(middle_of(bucket)) * u128::from(n) * 1_000).sum();

@@ -6,48 +6,33 @@
 
 mod build;
 mod destinations;
+mod heat;
+mod info;
 mod json;
 mod proxies;
+mod quantiles;
 mod series;
 mod service;
 mod timeline;
+mod told;
 
 pub use build::result;
 pub(super) use build::{class, finding, fine, outcome, stopped};
 pub use destinations::{DestinationResult, DestinationWindow};
+pub use heat::{HeatColumn, HeatMap};
+pub use info::{PlanInfo, PlanRef};
 pub(super) use json::document;
 pub use json::json;
 pub use proxies::{ProxyResult, ProxyWindow};
 pub use series::{AttemptsCount, Distribution, FleetResult, Latency, Percentile, PhaseResult, ShareCount, Stretch, WindowResult};
 pub use timeline::{ActionResult, ActionStatus, TapsResult, WaveResult, WaveVerdict, WavesResult};
 
+pub use told::{NoteResult, RuleResult};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// What is known of a run beside its record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlanInfo {
-    /// The plan's name.
-    pub name: String,
-    /// The plan's file, as given.
-    pub path: String,
-    /// SHA-256 of the effective plan, in hexadecimal.
-    pub sha256: String,
-    /// The engine that ran it.
-    pub engine: Engine,
-    /// The seed of the run.
-    pub seed: u64,
-    /// The exit code, from the one table of exit codes.
-    pub exit_code: u8,
-    /// When the run started, in milliseconds since the Unix epoch; none in virtual time.
-    pub started_unix_ms: Option<u64>,
-    /// The class that the plan expects.
-    pub expect: Option<crate::gate::Class>,
-    /// At which speed the plan was run, such as `1/20`; none where that is its own.
-    pub time_scale: Option<String>,
-}
 
 /// What carried the run out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -94,6 +79,9 @@ pub enum RecoveryClass {
 /// One execution of a plan, and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {
+    /// The version of this document's shape: it grows when a field goes or changes its meaning, not when one comes.
+    #[serde(default = "one")]
+    pub schema_version: u32,
     /// The version of stormwake that wrote this.
     pub stormwake: String,
     /// The plan.
@@ -102,6 +90,12 @@ pub struct RunResult {
     pub engine: Engine,
     /// The seed of the run.
     pub seed: u64,
+    /// Who ran it; left out where nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<String>,
+    /// Why; left out where nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// When the run started, in milliseconds since the Unix epoch; null in virtual time.
     pub started_unix_ms: Option<u64>,
     /// The outcome.
@@ -143,6 +137,12 @@ pub struct RunResult {
     /// What else the timeline did, in the order of its moments; empty in documents of versions before there were actions.
     #[serde(default)]
     pub actions: Vec<ActionResult>,
+    /// What somebody noted while it ran; left out where nobody did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<NoteResult>,
+    /// What arithmetic says of the plan, and what happened; empty in documents of versions before it was kept.
+    #[serde(default)]
+    pub rules: Vec<RuleResult>,
     /// Whether the load came back in step; null where nobody looked.
     pub waves: Option<WavesResult>,
     /// One for each gate, in the order of the plan.
@@ -155,23 +155,16 @@ pub struct RunResult {
     pub connects: Option<ConnectsResult>,
     /// Bounds that were reached, and how often.
     pub limits_reached: Vec<LimitResult>,
+    /// Operation latency over time, as a map of counts; null where nothing succeeded.
+    #[serde(default)]
+    pub heat: Option<HeatMap>,
     /// The series: fixed slices of the run, gapless from its start.
     pub windows: Vec<WindowResult>,
 }
 
-/// The plan that was run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PlanRef {
-    /// Its name.
-    pub name: String,
-    /// Its file, as given.
-    pub path: String,
-    /// SHA-256 of the effective plan (after variables and overrides), in hexadecimal.
-    pub sha256: String,
-    /// The recovery class that it expects; null where it expects none.
-    pub expect: Option<RecoveryClass>,
-    /// At which speed it was run, such as `1/20`: every duration multiplied by that, every rate divided; null where that is its own.
-    pub time_scale: Option<String>,
+/// The version that documents have today.
+const fn one() -> u32 {
+    1
 }
 
 /// Why a run ended before its time.
@@ -534,7 +527,7 @@ mod tests {
     fn equal_runs_give_equal_bytes() {
         assert_eq!(json(&sample::stuck()), json(&sample::stuck()));
         let text = String::from_utf8(json(&sample::stuck())).unwrap();
-        assert!(text.starts_with("{\n  \"stormwake\": "), "{}", &text[..80]);
+        assert!(text.starts_with("{\n  \"schema_version\": 1,\n  \"stormwake\": "), "{}", &text[..80]);
         assert_eq!(text.lines().filter(|line| line.starts_with("    {\"t_ms\":")).count(), 60);
     }
 

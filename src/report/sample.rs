@@ -149,6 +149,7 @@ fn record_of(seconds: u64, at_second: fn(u64) -> Second) -> RunRecord {
         windows,
         phases,
         actions: Vec::new(),
+        notes: Vec::new(),
         waves: None,
         faults: vec![FaultRecord {
             name: "blackhole".into(),
@@ -194,6 +195,10 @@ pub fn plan() -> PlanInfo {
         started_unix_ms: Some(1_796_021_712_000),
         expect: None,
         time_scale: None,
+        policies: vec!["naive".into()],
+        rules: Vec::new(),
+        operator: None,
+        note: None,
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicI32;
 use stormwake::engine::{Unobserved, sim};
 use stormwake::gate::judge;
-use stormwake::plan::{Plan, Source, load};
+use stormwake::plan::{Loaded, Source, load};
 use stormwake::report::result::{Engine, PlanInfo, json, result};
 
 /// A storm that a budget ends, through a hang that lets go.
@@ -47,27 +47,17 @@ timeline:
 length: 10s
 ";
 
-fn plan(text: &str) -> (Plan, String) {
-    let loaded = load(&Source { file: "golden.yaml", text, overrides: &[], env: &|_| None }).unwrap_or_else(|e| panic!("{e}"));
-    (loaded.plan, loaded.sha256)
+fn plan(text: &str) -> Loaded {
+    load(&Source { file: "golden.yaml", text, overrides: &[], env: &|_| None }).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// `result.json` of a plan's run.
 fn document(text: &str) -> Vec<u8> {
-    let (plan, sha256) = plan(text);
-    let record = sim::run(&plan, &mut Unobserved, &AtomicI32::new(0)).expect("it has a service");
+    let loaded = plan(text);
+    let plan = &loaded.plan;
+    let record = sim::run(plan, &mut Unobserved, &AtomicI32::new(0)).expect("it has a service");
     let verdict = judge(&record, &plan.judgement());
-    let info = PlanInfo {
-        name: plan.name.clone(),
-        path: "golden.yaml".into(),
-        sha256,
-        engine: Engine::Sim,
-        seed: plan.seed,
-        exit_code: 0,
-        started_unix_ms: None,
-        expect: None,
-        time_scale: None,
-    };
+    let info = PlanInfo::of(&loaded, "golden.yaml", Engine::Sim);
     json(&result(&record, &verdict, &info))
 }
 

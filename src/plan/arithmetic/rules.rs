@@ -16,7 +16,7 @@ use crate::policy::{Attempts, Policy};
 use crate::time::Span;
 
 /// What a rule says of a plan.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The rule's name.
     pub key: &'static str,

@@ -1,17 +1,19 @@
 //! From a run's record and its verdict to the document.
 
+use super::quantiles::{distribution, latency, spectrum};
 use super::service::service;
 use super::*;
 use crate::event::AttemptOutcome;
 use crate::fault::Phase;
 use crate::gate::{Baseline, Class, Finding, Outcome, Recovery, Status, Verdict};
-use crate::metrics::{Counts, RunRecord, Sketch, StopReason, Summary, Tally, Window};
+use crate::metrics::{Counts, RunRecord, Sketch, StopReason, Summary, Window};
 use crate::time::Span;
 use hdrhistogram::Histogram;
 
 /// The document of a run.
 pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResult {
     RunResult {
+        schema_version: one(),
         stormwake: env!("CARGO_PKG_VERSION").to_string(),
         plan: PlanRef {
             name: plan.name.clone(),
@@ -22,6 +24,8 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
         },
         engine: plan.engine,
         seed: plan.seed,
+        operator: plan.operator.clone(),
+        note: plan.note.clone(),
         started_unix_ms: plan.started_unix_ms,
         outcome: outcome(verdict.outcome),
         exit_code: plan.exit_code,
@@ -35,18 +39,21 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
         totals: totals(record),
         baseline: verdict.baseline.as_ref().map(|of| baseline(record, of)),
         stretches: stretches(record),
-        fleets: (0..record.fleets.len()).map(|fleet| fleet_result(record, fleet)).collect(),
+        fleets: (0..record.fleets.len()).map(|fleet| fleet_result(record, fleet, plan)).collect(),
         destinations: destinations::over_the_run(record),
         proxies: proxies::proxies(record),
         phases: phases(record),
         faults: faults(record),
         actions: timeline::actions(record),
+        notes: told::notes(record),
+        rules: told::rules(plan),
         waves: timeline::waves(record),
         findings: verdict.findings.iter().map(finding).collect(),
         generator: generator(record),
         service: record.service.as_ref().map(service),
         connects: record.connects.map(|c| ConnectsResult { count: c.count, fastest_ms: span_ms(c.fastest) }),
         limits_reached: limits(record),
+        heat: heat::heat(record),
         windows: record.windows.iter().map(|of| window(record, of)).collect(),
     }
 }
@@ -189,11 +196,12 @@ fn laundered(amplification: Option<f64>, retry_share: Option<f64>) -> Option<f64
     (retry_share < 1.0).then(|| amplification - 1.0 / (1.0 - retry_share))
 }
 
-fn fleet_result(record: &RunRecord, fleet: usize) -> FleetResult {
+fn fleet_result(record: &RunRecord, fleet: usize, plan: &PlanInfo) -> FleetResult {
     let sum = Sum::of(record.windows.iter().filter_map(|window| window.fleets.get(fleet)));
     let summaries = || record.summaries.iter().filter(move |summary| summary.fleet == fleet);
     FleetResult {
         name: record.fleets[fleet].clone(),
+        policy: plan.policies.get(fleet).cloned().unwrap_or_default(),
         operations: sum.offered,
         attempts: sum.attempts,
         retries: sum.retries,
@@ -250,9 +258,15 @@ fn stretches(record: &RunRecord) -> Vec<Stretch> {
         .filter_map(|(name, range)| {
             let phases = record.phases.get(range.clone())?;
             let (from, to) = (phases.first()?.from, phases.last()?.to.min(record.ended));
-            let histograms = record.summaries_of_all().filter(|s| range.contains(&s.phase)).map(|s| &s.succeeded);
-            let latency = latency(histograms);
-            (from < to).then(|| Stretch { name: name.into(), from_ms: from.as_millis(), to_ms: to.as_millis(), latency })
+            let histograms = || record.summaries_of_all().filter(|s| range.contains(&s.phase)).map(|s| &s.succeeded);
+            let (latency, spectrum) = (latency(histograms()), spectrum(histograms()));
+            (from < to).then(|| Stretch {
+                name: name.into(),
+                from_ms: from.as_millis(),
+                to_ms: to.as_millis(),
+                latency,
+                spectrum,
+            })
         })
         .collect()
 }
@@ -294,6 +308,7 @@ fn window(record: &RunRecord, window: &Window) -> WindowResult {
         retries: all.retries,
         scheduled: all.scheduled,
         arrived: all.arrived,
+        connects: all.connects,
         succeeded: all.succeeded,
         failed: all.failed,
         refused: all.refused,
@@ -395,43 +410,6 @@ fn share_counts<'a>(histograms: impl Iterator<Item = &'a Histogram<u64>>) -> Vec
         }
     }
     counts.into_iter().map(|(basis_points, windows)| ShareCount { basis_points, windows }).collect()
-}
-
-/// Quantiles of several histograms of microseconds together.
-fn latency<'a>(histograms: impl Iterator<Item = &'a Histogram<u64>>) -> Latency {
-    let mut all = Histogram::<u64>::new(3).expect("3 significant digits are within bounds");
-    for histogram in histograms {
-        // A histogram that resizes takes any other; where it cannot, its values are missing from `count` for all to see.
-        let _ = all.add(histogram);
-    }
-    if all.is_empty() {
-        return Latency::default();
-    }
-    let ms = |micros: u64| coarse(micros as f64 / 1e3);
-    Latency {
-        count: all.len(),
-        p50_ms: ms(all.value_at_quantile(0.5)),
-        p90_ms: ms(all.value_at_quantile(0.9)),
-        p99_ms: ms(all.value_at_quantile(0.99)),
-        p999_ms: ms(all.value_at_quantile(0.999)),
-        max_ms: ms(all.max()),
-    }
-}
-
-/// The percentiles that are kept of a distribution, in thousandths.
-const KEPT: [u64; 19] = [0, 10, 20, 50, 100, 200, 300, 400, 500, 600, 700, 800, 900, 950, 980, 990, 995, 999, 1000];
-
-fn distribution<'a>(sketches: impl Iterator<Item = &'a Sketch>) -> Distribution {
-    let mut all = Tally::default();
-    sketches.for_each(|sketch| all.merge(sketch));
-    let percentile = |&per_mille: &u64| {
-        all.quantile(per_mille).map(|value| Percentile { percent: per_mille as f64 / 10.0, ms: span_ms(value) })
-    };
-    Distribution {
-        count: all.count(),
-        mean_ms: all.mean().map(span_ms),
-        percentiles: KEPT.iter().filter_map(percentile).collect(),
-    }
 }
 
 pub(super) fn sketch_ms(sketch: &Sketch, per_mille: u64) -> Option<f64> {

@@ -71,6 +71,9 @@ pub struct Stretch {
     pub to_ms: u64,
     /// Operation latency from the intended start, of operations that succeeded.
     pub latency: Latency,
+    /// The same in full, to draw it; empty in documents of versions before it was kept.
+    #[serde(default)]
+    pub spectrum: Vec<Percentile>,
 }
 
 /// One fleet over the whole run.
@@ -78,6 +81,9 @@ pub struct Stretch {
 pub struct FleetResult {
     /// Its name.
     pub name: String,
+    /// The name of its policy; `inline` where it is spelled out in the fleet, empty in documents of versions before it was kept.
+    #[serde(default)]
+    pub policy: String,
     /// Operations offered.
     pub operations: u64,
     /// Attempts sent.
@@ -158,6 +164,9 @@ pub struct WindowResult {
     /// Requests that reached the proxy; live, the count may be a few milliseconds off. 0 in documents of versions before it was kept.
     #[serde(default)]
     pub arrived: u64,
+    /// Connections that clients made to the proxy; live, the count may be a few milliseconds off. 0 in documents of versions before it was kept.
+    #[serde(default)]
+    pub connects: u64,
     /// Operations that succeeded within their deadline, booked at completion.
     pub succeeded: u64,
     /// Operations whose client gave up.
