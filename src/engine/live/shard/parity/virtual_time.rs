@@ -99,6 +99,10 @@ impl Wire for FarSide {
         self.inner.borrow().world.arrived(usize::from(fleet))
     }
 
+    fn connected(&self, fleet: u16) -> u64 {
+        self.inner.borrow().world.connects(usize::from(fleet))
+    }
+
     fn counts(&self) -> WireCounts {
         WireCounts::default()
     }
