@@ -14,6 +14,7 @@ pub mod layout;
 pub mod plan_text;
 pub mod policies;
 pub mod progress;
+pub mod published;
 pub mod result;
 #[cfg(test)]
 mod sample;

@@ -14,7 +14,7 @@ use std::ops::Range;
 /// The document of a run.
 pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResult {
     RunResult {
-        schema_version: one(),
+        schema_version: super::super::published::RESULT.version,
         stormwake: env!("CARGO_PKG_VERSION").to_string(),
         plan: PlanRef {
             name: plan.name.clone(),
