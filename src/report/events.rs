@@ -314,7 +314,9 @@ mod tests {
         for event in known {
             assert!(event["description"].is_string(), "{event}");
             let fields = event["properties"].as_object().unwrap().iter();
-            fields.filter(|(name, _)| *name != "event").for_each(|(name, field)| assert!(field["description"].is_string(), "{name}"));
+            fields
+                .filter(|(name, _)| *name != "event")
+                .for_each(|(name, field)| assert!(field["description"].is_string(), "{name}"));
         }
     }
 

@@ -39,7 +39,8 @@ fn text(histogram: &Histogram<u64>) -> String {
     let mut out = String::from("       Value     Percentile TotalCount 1/(1-Percentile)\n\n");
     for step in steps(histogram) {
         let (value, share) = (milliseconds(step.micros), decimal(step.level / 100.0, 12));
-        let odds = if step.level < 100.0 { format!(" {:>14}", decimal(1.0 / (1.0 - step.level / 100.0), 2)) } else { String::new() };
+        let odds =
+            if step.level < 100.0 { format!(" {:>14}", decimal(1.0 / (1.0 - step.level / 100.0), 2)) } else { String::new() };
         put(&mut out, format_args!("{value:>12} {share} {:>10}{odds}\n", step.count));
     }
     let (mean, deviation) = (decimal(histogram.mean() / 1e3, 3), decimal(histogram.stdev() / 1e3, 3));

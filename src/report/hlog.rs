@@ -20,7 +20,10 @@ pub const KINDS: [(&str, &str); 5] = [
     ("operation.succeeded", "Latency of operations that succeeded, from the intended start, by the phase of that."),
     ("operation.failed", "The same of operations whose client gave up or put them aside."),
     ("attempt.succeeded", "Latency of attempts that succeeded, from the send, by the phase of that."),
-    ("attempt.failed", "The same of attempts that failed; those that their own client cancelled, hedges that lost, are left out."),
+    (
+        "attempt.failed",
+        "The same of attempts that failed; those that their own client cancelled, hedges that lost, are left out.",
+    ),
     ("lag", "Actual minus intended send, of attempts that nothing of the plan held back: how late the load generator was."),
 ];
 

@@ -25,10 +25,15 @@ pub const RESULT: Published = Published { name: "result", file: super::folder::R
 /// Many runs of one plan.
 pub const SEEDS: Published = Published { name: "seeds", file: super::folder::SEEDS, version: 1, title: "Many runs of one plan" };
 /// Policies on one plan.
-pub const COMPARE: Published =
-    Published { name: "compare", file: super::folder::COMPARE, version: 1, title: "Policies compared on one plan and the same seeds" };
+pub const COMPARE: Published = Published {
+    name: "compare",
+    file: super::folder::COMPARE,
+    version: 1,
+    title: "Policies compared on one plan and the same seeds",
+};
 /// A line of the log of events.
-pub const EVENTS: Published = Published { name: "events", file: super::folder::EVENTS, version: 1, title: "One line of a run's events" };
+pub const EVENTS: Published =
+    Published { name: "events", file: super::folder::EVENTS, version: 1, title: "One line of a run's events" };
 
 /// The version of documents that do not say theirs.
 pub(super) const fn first() -> u32 {

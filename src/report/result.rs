@@ -9,6 +9,7 @@ mod destinations;
 mod heat;
 mod info;
 mod json;
+mod observed;
 mod proxies;
 mod quantiles;
 mod series;

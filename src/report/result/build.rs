@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// The document of a run.
 pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResult {
-    RunResult {
+    let mut result = RunResult {
         schema_version: super::super::published::RESULT.version,
         stormwake: env!("CARGO_PKG_VERSION").to_string(),
         plan: PlanRef {
@@ -47,7 +47,7 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
         faults: faults(record),
         actions: timeline::actions(record),
         notes: told::notes(record),
-        rules: told::rules(plan),
+        rules: Vec::new(),
         waves: timeline::waves(record),
         findings: verdict.findings.iter().map(finding).collect(),
         generator: generator(record),
@@ -56,7 +56,9 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
         limits_reached: limits(record),
         heat: heat::heat(record),
         windows: record.windows.iter().map(|of| window(record, of)).collect(),
-    }
+    };
+    result.rules = told::rules(plan, &result);
+    result
 }
 
 /// The name of an attempt's outcome: `success`, `status_503`, `timeout`, …
