@@ -15,6 +15,8 @@ pub mod plan_text;
 pub mod policies;
 pub mod progress;
 pub mod published;
+#[cfg(test)]
+mod reference;
 pub mod result;
 #[cfg(test)]
 mod sample;

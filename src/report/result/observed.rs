@@ -3,7 +3,7 @@
 //! Made from the run's document. A run that was ended before its time or has no evidence shows nothing, nor does one whose faults struck nobody; but that a
 //! target is overloaded shows in spite of that, for such a run has no healthy baseline and no verdict.
 
-use super::super::layout::{clock, count, factor, millis, percent, rate};
+use super::super::layout::{clock, count, millis, number, percent, rate};
 use super::super::seeds_text::class_word;
 use super::{FaultResult, RunOutcome, RunResult, WaveVerdict, WindowResult};
 
@@ -88,15 +88,15 @@ fn overload(run: &RunResult) -> Option<String> {
 fn storm(run: &RunResult) -> Option<String> {
     let peak = run.totals.peak_attempts?;
     let of = run.baseline.as_ref().and_then(|baseline| baseline.attempts).filter(|attempts| *attempts > 0.0);
-    let times = of
-        .map_or(String::new(), |attempts| format!(", {} the baseline's {}", factor(Some(peak / attempts)), rate(Some(attempts))));
+    let against =
+        of.map_or(String::new(), |attempts| format!(", {} the baseline's {}", times(peak / attempts), rate(Some(attempts))));
     let (when, share) = match Sum::of_stretch(run, "after") {
         Some(after) => ("after the faults", after.retry_share()),
         None => ("over the run", run.totals.retry_share),
     };
     let share = share.map_or(String::new(), |share| format!("; {when} {} of attempts were retries", percent(Some(share))));
     let class = run.recovery.as_ref().map_or(String::new(), |recovery| format!(": {}", class_word(recovery.class)));
-    Some(format!("attempts peaked at {}{times}{share}{class}", rate(Some(peak))))
+    Some(format!("attempts peaked at {}{against}{share}{class}", rate(Some(peak))))
 }
 
 /// In the budget's own measure, which is a ratio.
@@ -138,7 +138,8 @@ fn backlog_at_end(run: &RunResult, fault: &FaultResult) -> Option<u64> {
 /// How large the backlog became, and how long it took to be gone: down to the baseline's, or a hundredth of what it was.
 fn backlog(run: &RunResult) -> Option<String> {
     let most = run.windows.iter().map(|window| window.backlog).max().filter(|&most| most > 0)?;
-    let peak = run.windows.iter().find(|window| window.backlog == most)?;
+    // It may stay there, and creep: where it was all but reached is where it peaked.
+    let peak = run.windows.iter().find(|window| window.backlog >= most - most / 100)?;
     let usual = run.baseline.as_ref().and_then(|baseline| baseline.backlog).map_or(0, |backlog| backlog as u64);
     let level = usual.max(most / 100);
     let gone = run.windows.iter().find(|window| window.t_ms > peak.t_ms && window.backlog <= level);
@@ -150,7 +151,7 @@ fn backlog(run: &RunResult) -> Option<String> {
             clock((run.duration_ms.saturating_sub(peak.t_ms)) / 1_000)
         ),
     };
-    Some(format!("the backlog peaked at {} operations {} into the run, and {then}", count(most), clock(peak.t_ms / 1_000)))
+    Some(format!("the backlog rose to {} operations {} into the run, and {then}", count(most), clock(peak.t_ms / 1_000)))
 }
 
 fn wasted(run: &RunResult) -> Option<String> {
@@ -160,7 +161,7 @@ fn wasted(run: &RunResult) -> Option<String> {
 
 fn waves(run: &RunResult) -> Option<String> {
     let wave = run.waves.as_ref()?.all.arrived.as_ref()?;
-    let (peak, period) = (factor(Some(wave.peak_to_mean)), millis(Some(wave.period_ms as f64)));
+    let (peak, period) = (times(wave.peak_to_mean), millis(Some(wave.period_ms as f64)));
     Some(match wave.verdict {
         WaveVerdict::Waves => format!("requests arrived in waves: {peak} the mean every {period}, over {} periods", wave.periods),
         WaveVerdict::Weak => {
@@ -168,6 +169,11 @@ fn waves(run: &RunResult) -> Option<String> {
         }
         WaveVerdict::None => "requests arrived without waves".to_string(),
     })
+}
+
+/// A factor.
+fn times(x: f64) -> String {
+    format!("{}x", number(x))
 }
 
 /// Two decimals at most.
@@ -224,25 +230,25 @@ mod tests {
             (
                 "retry_storm",
                 &bad,
-                "attempts peaked at 1.6k/s, 4.03x the baseline's 400/s; after the faults 75% of attempts were retries: STUCK",
+                "attempts peaked at 1.6k/s, 4x the baseline's 400/s; after the faults 75% of attempts were retries: STUCK",
             ),
             (
                 "retry_storm",
                 &good,
-                "attempts peaked at 1.6k/s, 4.00x the baseline's 400/s; after the faults 12% of attempts were retries: RECOVERED",
+                "attempts peaked at 1.6k/s, 4x the baseline's 400/s; after the faults 12% of attempts were retries: RECOVERED",
             ),
             ("budget", &bad, "while faults acted retries were 165% of first attempts, and 0 were refused by a budget: STUCK"),
             ("open_load", &good, "1.36 attempts an operation; 26% of all attempts were retries"),
             ("drain", &good, "3,600 operations waited when `blackhole` ended; healthy again 8s later: RECOVERED"),
             ("drain", &bad, "3,600 operations waited when `blackhole` ended; not healthy again in the 35s that followed: STUCK"),
-            ("spike", &good, "the backlog peaked at 3,600 operations 24s into the run, and was down at 5 9s later"),
+            ("spike", &good, "the backlog rose to 3,600 operations 24s into the run, and was down at 5 9s later"),
             (
                 "burst",
                 &bad,
-                "the backlog peaked at 3,600 operations 24s into the run, and had not come down to 36 by the end, 36s later",
+                "the backlog rose to 3,600 operations 24s into the run, and had not come down to 36 by the end, 36s later",
             ),
             ("queue_age", &good, "75% of the target's work was for clients that had gone"),
-            ("no_jitter", &good, "requests arrived in waves: 3.14x the mean every 2s, over 17 periods"),
+            ("no_jitter", &good, "requests arrived in waves: 3.1x the mean every 2s, over 17 periods"),
             ("same_hint", &bad, "requests arrived without waves"),
         ] {
             assert_eq!(observed(key, run).as_deref(), Some(wanted), "{key}");
