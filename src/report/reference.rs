@@ -115,14 +115,14 @@ fn document(out: &mut String, of: &Published, schema: &Value, told: &mut BTreeSe
         out,
         format_args!("\nIn Python: `import json; run = json.load(open(\"{}\", encoding=\"utf-8\"))`, then {such_as}.\n", of.file),
     );
-    fields(out, schema, schema);
+    fields(out, schema);
     for (name, definition) in schema["$defs"].as_object().into_iter().flatten() {
         if !told.insert(name.clone()) {
             continue;
         }
         if definition["properties"].is_object() {
             put(out, format_args!("\n### {}: {name}\n\n{}\n", of.file, text(&definition["description"])));
-            fields(out, schema, definition);
+            fields(out, definition);
         } else {
             put(out, format_args!("\n### {}: {name}\n\n{} One of:\n", of.file, text(&definition["description"])));
             let words = definition["oneOf"].as_array().into_iter().flatten();
@@ -135,10 +135,10 @@ fn names(schema: &Value) -> BTreeSet<String> {
     schema["$defs"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
 }
 
-fn fields(out: &mut String, root: &Value, of: &Value) {
+fn fields(out: &mut String, of: &Value) {
     out.push_str("\n| field | type | |\n|---|---|---|\n");
     for (name, field) in of["properties"].as_object().into_iter().flatten() {
-        put(out, format_args!("| `{name}` | {} | {} |\n", kind(root, field), cell(&field["description"])));
+        put(out, format_args!("| `{name}` | {} | {} |\n", kind(field), cell(&field["description"])));
     }
 }
 
@@ -147,9 +147,8 @@ fn lines_of(out: &mut String, schema: &Value) {
     out.push_str("\n| event | | fields |\n|---|---|---|\n");
     for event in schema["oneOf"].as_array().into_iter().flatten() {
         let properties = event["properties"].as_object().into_iter().flatten().filter(|(name, _)| *name != "event");
-        let fields: Vec<String> = properties
-            .map(|(name, field)| format!("`{name}` ({}): {}", kind(schema, field), cell(&field["description"])))
-            .collect();
+        let fields: Vec<String> =
+            properties.map(|(name, field)| format!("`{name}` ({}): {}", kind(field), cell(&field["description"]))).collect();
         let name = text(&event["properties"]["event"]["const"]);
         let fields = if fields.is_empty() { "none".to_string() } else { fields.join("<br>") };
         put(out, format_args!("| `{name}` | {} | {fields} |\n", cell(&event["description"])));
@@ -162,17 +161,17 @@ fn table(out: &mut String, what: &str, rows: impl Iterator<Item = (String, Strin
 }
 
 /// A field's type in few words.
-fn kind(root: &Value, field: &Value) -> String {
+fn kind(field: &Value) -> String {
     if let Some(reference) = field["$ref"].as_str() {
         return reference.rsplit('/').next().unwrap_or_default().to_string();
     }
     if let Some(forms) = field["anyOf"].as_array() {
-        return forms.iter().map(|form| kind(root, form)).collect::<Vec<_>>().join(" or ");
+        return forms.iter().map(kind).collect::<Vec<_>>().join(" or ");
     }
     let of = |name: &str| match name {
         "integer" => "whole number".to_string(),
-        "array" => format!("list of {}", kind(root, &field["items"])),
-        "object" => format!("by name, {}", kind(root, &field["additionalProperties"])),
+        "array" => format!("list of {}", kind(&field["items"])),
+        "object" => format!("by name, {}", kind(&field["additionalProperties"])),
         "string" => "text".to_string(),
         "boolean" => "true or false".to_string(),
         other => other.to_string(),

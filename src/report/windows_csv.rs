@@ -135,7 +135,7 @@ fn field(cell: &Cell, window: &WindowResult, phase: &str) -> String {
 
 /// As RFC 4180 wants it, and never a formula.
 fn quoted(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
+    let formula = text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r', '\n']);
     let text = if formula { format!("'{text}") } else { text.to_string() };
     if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
@@ -175,6 +175,7 @@ mod tests {
             ("@SUM(A1)", "'@SUM(A1)"),
             ("+1", "'+1"),
             ("-1", "'-1"),
+            ("＝1+1", "'＝1+1"),
             ("\t=1", "'\t=1"),
         ] {
             assert_eq!(quoted(name), wanted);

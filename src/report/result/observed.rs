@@ -204,8 +204,8 @@ mod tests {
 
     fn wave(verdict: WaveVerdict) -> WavesResult {
         let arrived =
-            Some(WaveResult { verdict, period_ms: 2_000, implied: true, peak_to_mean: 3.14, autocorrelation: 0.9, periods: 17 });
-        WavesResult { from_ms: 0, score: Some(3.14), all: TapsResult { arrived, ..TapsResult::default() }, fleets: Vec::new() }
+            Some(WaveResult { verdict, period_ms: 2_000, implied: true, peak_to_mean: 3.2, autocorrelation: 0.9, periods: 17 });
+        WavesResult { from_ms: 0, score: Some(3.2), all: TapsResult { arrived, ..TapsResult::default() }, fleets: Vec::new() }
     }
 
     /// A run in which the backlog of the outage drained.
@@ -248,7 +248,7 @@ mod tests {
                 "the backlog rose to 3,600 operations 24s into the run, and had not come down to 36 by the end, 36s later",
             ),
             ("queue_age", &good, "75% of the target's work was for clients that had gone"),
-            ("no_jitter", &good, "requests arrived in waves: 3.1x the mean every 2s, over 17 periods"),
+            ("no_jitter", &good, "requests arrived in waves: 3.2x the mean every 2s, over 17 periods"),
             ("same_hint", &bad, "requests arrived without waves"),
         ] {
             assert_eq!(observed(key, run).as_deref(), Some(wanted), "{key}");
