@@ -65,6 +65,7 @@ fn plan_fields(plan: &PlanInfo) -> Value {
     json!({
         "stormwake": env!("CARGO_PKG_VERSION"), "plan": plan.name, "path": plan.path, "sha256": plan.sha256,
         "engine": plan.engine, "seed": plan.seed, "started_unix_ms": plan.started_unix_ms,
+        "operator": plan.operator, "note": plan.note,
     })
 }
 
@@ -74,13 +75,16 @@ fn describe(event: &RunEvent) -> (&'static str, Value) {
         RunEvent::PhaseStarted { phase } => ("phase_started", json!({ "phase": phase })),
         RunEvent::FaultStarted { fault } => ("fault_started", json!({ "fault": fault })),
         RunEvent::FaultEnded { fault, touched } => ("fault_ended", json!({ "fault": fault, "touched": touched })),
+        RunEvent::FaultCutShort { fault } => ("fault_cut_short", json!({ "fault": fault, "by": "operator" })),
         RunEvent::Acted { action } => ("acted", action_fields(action)),
         RunEvent::Undone { action, confirmed, detail } => {
             ("undone", json!({ "action": action, "confirmed": confirmed, "detail": detail }))
         }
         RunEvent::Stopping { reason } => ("stopping", json!({ "reason": reason })),
         RunEvent::Check { check, passed, detail } => ("check", json!({ "check": check, "passed": passed, "detail": detail })),
-        RunEvent::Note { text } => ("note", json!({ "text": text })),
+        RunEvent::Note { text } => ("note", json!({ "text": text, "by": "stormwake" })),
+        RunEvent::Noted { text } => ("note", json!({ "text": text, "by": "operator" })),
+        RunEvent::Refused { text } => ("refused", json!({ "text": text })),
         RunEvent::Warning { text } => ("warning", json!({ "text": text })),
         RunEvent::Ended => ("ended", Value::Null),
     }
@@ -149,11 +153,14 @@ mod tests {
             RunEvent::PhaseStarted { phase: text() },
             RunEvent::FaultStarted { fault: text() },
             RunEvent::FaultEnded { fault: text(), touched: 7 },
+            RunEvent::FaultCutShort { fault: text() },
             RunEvent::Acted { action: action() },
             RunEvent::Undone { action: text(), confirmed: true, detail: text() },
             RunEvent::Stopping { reason: text() },
             RunEvent::Check { check: text(), passed: false, detail: text() },
             RunEvent::Note { text: text() },
+            RunEvent::Noted { text: text() },
+            RunEvent::Refused { text: text() },
             RunEvent::Warning { text: text() },
             RunEvent::Ended,
         ]

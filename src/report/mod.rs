@@ -22,4 +22,6 @@ pub mod seeds_progress;
 pub mod seeds_text;
 mod service_text;
 pub mod text;
+#[cfg(feature = "live")]
+pub mod tui;
 pub mod windows_csv;

@@ -68,7 +68,7 @@ fn header(result: &RunResult, style: &Style) -> String {
     parts.extend(result.stopped.as_ref().map(|stopped| {
         let by = match stopped.by {
             StoppedBy::StopCondition => "stop condition",
-            StoppedBy::Signal => stopped.detail.as_str(),
+            StoppedBy::Signal | StoppedBy::Operator => stopped.detail.as_str(),
             StoppedBy::Internal => "an error",
         };
         format!("by {by} after {} of {}", millis(Some(result.duration_ms as f64)), millis(Some(result.length_ms as f64)))
