@@ -28,6 +28,7 @@ use std::io::{self, BufWriter, IsTerminal, Stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// How long a picture stands, unless a key is pressed.
 const FRAME: Span = Span::from_millis(100);
@@ -56,6 +57,8 @@ struct Shared {
     over: AtomicBool,
     /// Whether the process is to be stopped, as Ctrl-Z asks.
     suspend: AtomicBool,
+    /// Whether it goes on after that.
+    resumed: AtomicBool,
 }
 
 struct State {
@@ -86,6 +89,7 @@ impl Tui {
             taken: AtomicBool::new(false),
             over: AtomicBool::new(false),
             suspend: AtomicBool::new(false),
+            resumed: AtomicBool::new(false),
         }))
     }
 
@@ -214,7 +218,7 @@ impl Shared {
         while event::poll(patience)? {
             match event::read()? {
                 Event::Key(pressed) if pressed.kind != KeyEventKind::Release => match key(pressed) {
-                    Some(Key::Ctrl('l')) => terminal.clear()?,
+                    Some(Key::Ctrl('l')) => afresh(terminal)?,
                     Some(key) => self.press(key),
                     None => {}
                 },
@@ -239,10 +243,21 @@ impl Shared {
     /// Stops the process as Ctrl-Z does, with the terminal as it was; goes on when it is continued.
     fn stop(&self, terminal: &mut Terminal<CrosstermBackend<BufWriter<Stderr>>>) -> io::Result<()> {
         self.give_back();
+        self.resumed.store(false, Ordering::SeqCst);
         kill_process(getpid(), Signal::STOP)?;
+        // Another thread may be the one that hears it: this one must not go on before.
+        while !self.resumed.load(Ordering::SeqCst) && !self.over.load(Ordering::SeqCst) {
+            std::thread::park_timeout(TRIES.1.to_std());
+        }
         self.take()?;
-        terminal.clear()
+        afresh(terminal)
     }
+}
+
+/// Has the next picture painted whole. (`Terminal::clear` would ask the terminal where its cursor is, and wait for the answer among the keys.)
+fn afresh(terminal: &mut Terminal<CrosstermBackend<BufWriter<Stderr>>>) -> io::Result<()> {
+    let size = terminal.size()?;
+    terminal.resize(size.into())
 }
 
 /// Raw mode, but for the keys that make signals.
@@ -261,20 +276,24 @@ fn keep_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Hears Ctrl-Z, so that the terminal is given back before the process stops.
+/// Hears Ctrl-Z, so that the terminal is given back before the process stops, and that it goes on.
 fn follow_stops(shared: &Arc<Shared>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut stops = {
+    let (mut stops, mut goes_on) = {
         let _inside = runtime.enter();
-        tokio::signal::unix::signal(tokio::signal::unix::SignalKind::from_raw(Signal::TSTP.as_raw()))?
+        let heard = |kind: Signal| signal(SignalKind::from_raw(kind.as_raw()));
+        (heard(Signal::TSTP)?, heard(Signal::CONT)?)
     };
     let shared = shared.clone();
     let hearing = async move {
-        while stops.recv().await.is_some() {
-            if !shared.taken.load(Ordering::SeqCst) {
-                let _ = kill_process(getpid(), Signal::STOP);
-            } else {
-                shared.suspend.store(true, Ordering::SeqCst);
+        loop {
+            tokio::select! {
+                Some(()) = goes_on.recv() => shared.resumed.store(true, Ordering::SeqCst),
+                Some(()) = stops.recv() => match shared.taken.load(Ordering::SeqCst) {
+                    true => shared.suspend.store(true, Ordering::SeqCst),
+                    false => drop(kill_process(getpid(), Signal::STOP)),
+                },
+                else => return,
             }
         }
     };

@@ -10,6 +10,7 @@ pub mod events;
 pub mod folder;
 pub mod hlog;
 pub mod layout;
+mod people_text;
 pub mod plan_text;
 pub mod policies;
 pub mod progress;

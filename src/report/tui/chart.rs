@@ -138,7 +138,7 @@ impl<'a> Frame<'a> {
             line[column..column + label.len()].iter_mut().zip(label.chars()).for_each(|(cell, c)| *cell = c);
         }
         let here = self.column(now);
-        if let Some(cell) = line.get_mut(here).filter(|_| now > self.stretch.0) {
+        if let Some(cell) = line.get_mut(here).filter(|cell| now > self.stretch.0 && **cell == ' ') {
             *cell = if self.view.style.ascii { '^' } else { '▲' };
         }
         let mut parts = vec![(Tone::Plain, self.left("", ""))];

@@ -244,13 +244,13 @@ fn writing((before, after): (String, String), style: &Layout, width: usize) -> L
 /// What the keys and the marks mean.
 pub(super) fn help(style: &Layout, width: usize, lines: usize) -> Vec<Line<'static>> {
     let all = [
-        "e        end the selected fault now; the plan's later steps keep their times",
-        "n        keep a note with the run: it stands in the events and in the report",
-        "q        remove the faults, stop the run, write the report; once more: end at once",
-        "up down  select a fault      z  show the last two minutes, or the whole run",
-        "Ctrl-C   as without the view: remove the faults and report, a second one ends at once",
-        "curves   the figure beside each is its highest; goodput stands on the scale of offered",
-        "         a dashed line is the goodput of the baseline; a dot is no evidence",
+        "e        end the selected fault now; later steps keep their times",
+        "n        keep a note with the run, for its events and its report",
+        "q        remove the faults, stop, write the report; again: end at once",
+        "up down  select a fault        z  the last two minutes, or the whole run",
+        "Ctrl-C   as without the view: the first stops, the second ends at once",
+        "curves   the figure beside each is its highest; goodput is on offered's scale",
+        "         a dashed line is the baseline's goodput; a dot is no evidence",
     ];
     all.iter().take(lines).map(|text| spans(vec![(Tone::Plain, style.fit(&format!(" {text}"), width))], style.colour)).collect()
 }
