@@ -1,6 +1,7 @@
 //! A live run that somebody watches: what they ask of it while it goes on, through the channel and through a terminal.
 
-use crate::support::{BINARY, Folder, alone, shared};
+use crate::external::fake::Fake;
+use crate::support::{BINARY, Folder, Server, alone, shared};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -157,6 +158,40 @@ fn a_changed_target_is_put_back_early_and_a_stop_ends_the_run_in_order() {
     assert_eq!(refused["text"], "no fault is ended: `gone` changes the target, and the plan has no way back from it");
     let stopping = events.iter().find(|line| line["event"] == "stopping").expect("it is told");
     assert_eq!(stopping["reason"], "the operator");
+}
+
+#[test]
+fn a_fault_in_a_toxiproxy_is_ended_early_there() {
+    let _machine = shared();
+    let server = Server::answering(*b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    let fake = Arc::new(Fake::new(&server));
+    let text = format!(
+        "version: 1\nname: remote\ntarget: {{ url: '{}' }}\nproxy: {{ toxiproxy: '{}', name: payments }}\n\
+         fleets:\n  app: {{ clients: 20, policy: {{ attempts: 2, timeout: 300ms }}, load: {{ constant: {{ rate: 50/s }} }} }}\n\
+         timeline: [ {{ at: 1s, for: 30s, name: outage, fault: {{ blackhole: {{}} }} }} ]\nlength: 40s\n",
+        fake.listen(),
+        fake.url()
+    );
+    let loaded =
+        load(&Source { file: "remote.yaml", text: &text, overrides: &[], env: &|_| None }).unwrap_or_else(|e| panic!("{e}"));
+    let (there, at_its_end) = (fake.clone(), Arc::new(Mutex::new(None)));
+    let left = at_its_end.clone();
+    let (record, events) = watched(&loaded, move |heard| match heard {
+        Heard::Window(end) if end == Timestamp::ZERO + Span::from_secs(3) => vec![Command::EndFault(0)],
+        Heard::Event(RunEvent::FaultEnded { .. }) => {
+            *left.lock().unwrap() = Some(there.toxics().len());
+            vec![Command::Stop]
+        }
+        _ => Vec::new(),
+    });
+    assert_eq!(*at_its_end.lock().unwrap(), Some(0), "it was gone when it was told to be");
+    let outage = &record.faults[0];
+    let (early, late) = (Timestamp::ZERO + Span::from_secs(3), Timestamp::ZERO + Span::from_secs(8));
+    assert!(outage.ended_early && outage.failed.is_none() && early <= outage.to && outage.to < late, "{outage:?}");
+    let named: Vec<&str> =
+        events.iter().filter_map(|line| line["event"].as_str()).filter(|name| name.starts_with("fault")).collect();
+    assert_eq!(named, ["fault_started", "fault_cut_short", "fault_ended"]);
+    assert!(record.cleanup_confirmed, "{record:?}");
 }
 
 /// The program on a terminal of its own, which `script` of util-linux makes.
