@@ -20,7 +20,7 @@ struct Tape(Vec<News>);
 
 enum News {
     Event(Timestamp, RunEvent),
-    Window(Window, String),
+    Window(Box<Window>, String),
 }
 
 impl Observer for Tape {
@@ -28,7 +28,7 @@ impl Observer for Tape {
         self.0.push(News::Event(at, event.clone()));
     }
     fn window(&mut self, window: &Window, phase: &str) {
-        self.0.push(News::Window(window.clone(), phase.to_string()));
+        self.0.push(News::Window(Box::new(window.clone()), phase.to_string()));
     }
 }
 
