@@ -158,6 +158,7 @@ impl Contest<'_> {
             approve: self.args.approve,
             shards: self.args.shards.map(usize::from),
             observer,
+            commands: None,
         })
         .map_err(|error| {
             fail(&error);

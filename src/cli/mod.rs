@@ -16,6 +16,7 @@ pub mod schema;
 pub mod simulate;
 pub mod target;
 pub mod terminal;
+pub mod tui;
 pub mod watchdog;
 
 use clap::{Parser, Subcommand};

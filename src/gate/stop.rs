@@ -140,6 +140,7 @@ mod tests {
             from: begin,
             to: record.ended,
             touched: 1,
+            ended_early: false,
             failed: None,
         });
         let judged = super::super::baseline::measure(&record, None, 200).baseline.unwrap();

@@ -200,6 +200,7 @@ fn aborted(record: &RunRecord) -> Vec<String> {
         StopReason::StopCondition(seen) => format!("stopped by a stop condition: {seen}"),
         StopReason::Signal(2) => format!("interrupted at {} of {}", shown(record.ended), record.length),
         StopReason::Signal(_) => format!("stopped by {stopped} at {} of {}", shown(record.ended), record.length),
+        StopReason::Operator => format!("stopped by the operator at {} of {}", shown(record.ended), record.length),
         StopReason::Internal(what) => format!("broken off: {what}"),
     });
     cleanup.into_iter().chain(stopped).collect()
@@ -454,6 +455,7 @@ mod tests {
             ("a stop condition", stopped(well(), condition()), "stop condition: attempts"),
             ("a signal", stopped(stuck(), StopReason::Signal(2)), "interrupted at 1m20s of 1m20s"),
             ("another signal", stopped(stuck(), StopReason::Signal(15)), "stopped by SIGTERM at"),
+            ("the operator", stopped(stuck(), StopReason::Operator), "stopped by the operator at 1m20s of 1m20s"),
             ("a hangup", stopped(stuck(), StopReason::Signal(1)), "stopped by SIGHUP at"),
             ("the target died", stopped(well(), StopReason::Internal("the target died".into())), "the target died"),
             ("cleanup unconfirmed", dirty(well()), "could not be confirmed"),

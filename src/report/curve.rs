@@ -101,7 +101,7 @@ fn median(values: &[Option<f64>]) -> f64 {
 }
 
 /// In `steps` of a scale that ends at `top`; at least one for what is more than nothing.
-fn level(x: f64, top: f64, steps: usize) -> usize {
+pub(super) fn level(x: f64, top: f64, steps: usize) -> usize {
     if x <= 0.0 || top <= 0.0 {
         return 0;
     }
@@ -169,13 +169,13 @@ fn phases(phases: &[PhaseResult], time: &Time, style: &Style) -> String {
 }
 
 /// Steps of an axis, in milliseconds.
-const STEPS: [u64; 19] = [
+pub(super) const STEPS: [u64; 19] = [
     10, 50, 100, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000,
     7_200_000, 21_600_000, 86_400_000,
 ];
 
 /// Columns between two labels of the axis, at the least.
-const LABEL_GAP: f64 = 9.0;
+pub(super) const LABEL_GAP: f64 = 9.0;
 
 fn axis(time: &Time) -> String {
     let step = STEPS.into_iter().find(|&step| step as f64 / time.column_ms >= LABEL_GAP).unwrap_or(STEPS[STEPS.len() - 1]);

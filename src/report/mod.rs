@@ -12,6 +12,7 @@ pub mod hgrm;
 pub mod hlog;
 pub mod html;
 pub mod layout;
+mod people_text;
 pub mod plan_text;
 pub mod policies;
 pub mod progress;
@@ -27,4 +28,6 @@ pub mod seeds_progress;
 pub mod seeds_text;
 mod service_text;
 pub mod text;
+#[cfg(feature = "live")]
+pub mod tui;
 pub mod windows_csv;

@@ -2,6 +2,7 @@
 
 use super::curve::curve;
 use super::layout::{Colour, NONE, Style, columns, count, factor, millis, number, percent, rate};
+use super::people_text::people;
 use super::result::{
     ActionResult, ActionStatus, DestinationResult, FindingResult, GateStatus, ProxyResult, RunResult, ServiceResult, StoppedBy,
     Totals, WaveResult, WaveVerdict,
@@ -68,7 +69,7 @@ fn header(result: &RunResult, style: &Style) -> String {
     parts.extend(result.stopped.as_ref().map(|stopped| {
         let by = match stopped.by {
             StoppedBy::StopCondition => "stop condition",
-            StoppedBy::Signal => stopped.detail.as_str(),
+            StoppedBy::Signal | StoppedBy::Operator => stopped.detail.as_str(),
             StoppedBy::Internal => "an error",
         };
         format!("by {by} after {} of {}", millis(Some(result.duration_ms as f64)), millis(Some(result.length_ms as f64)))
@@ -97,7 +98,7 @@ fn class_words(result: &RunResult) -> Option<String> {
     })
 }
 
-fn label_line(label: &str, text: &str, style: &Style) -> String {
+pub(super) fn label_line(label: &str, text: &str, style: &Style) -> String {
     let rest = style.width.saturating_sub(LABEL);
     format!("{}{}", style.pad(label, LABEL), style.fit(text, rest))
 }
@@ -116,7 +117,7 @@ fn parts_line(label: &str, parts: &[String], style: &Style) -> String {
 }
 
 /// The parts beside a label, in at most so many lines; what does not fit is counted.
-fn parts_lines(label: &str, parts: &[String], most: usize, style: &Style) -> Vec<String> {
+pub(super) fn parts_lines(label: &str, parts: &[String], most: usize, style: &Style) -> Vec<String> {
     let room = style.width.saturating_sub(LABEL);
     let mut texts: Vec<String> = vec![String::new()];
     let parts: Vec<&String> = parts.iter().filter(|part| !part.is_empty()).collect();
@@ -155,6 +156,7 @@ fn facts(result: &RunResult, style: &Style, tight: bool) -> Vec<String> {
     lines.extend(result.destinations.iter().take(shown).map(|of| destination(of, style)));
     lines.extend(result.proxies.iter().take(if tight { 1 } else { PROXIES }).map(|of| proxy(of, style)));
     lines.extend(waves(result, style));
+    lines.extend(people(result, style, tight));
     lines.extend(actions(result, style, if tight { 1 } else { 3 }));
     lines.push(generator(result, style));
     lines.extend(target(result, style));

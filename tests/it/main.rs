@@ -27,3 +27,4 @@ mod target;
 mod tidy;
 mod tls;
 mod truth;
+mod watched;
