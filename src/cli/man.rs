@@ -28,7 +28,11 @@ pub fn run(args: Args) -> Code {
             Code::Pass
         }
         Err(error) => {
-            let _ = writeln!(stderr, "error: cannot write the pages to {}: {error}; choose a folder that is writable", folder.display());
+            let _ = writeln!(
+                stderr,
+                "error: cannot write the pages to {}: {error}; choose a folder that is writable",
+                folder.display()
+            );
             Code::Internal
         }
     }

@@ -502,6 +502,19 @@ mod tests {
     }
 
     #[test]
+    fn what_was_seen_never_reads_as_if_the_gate_held() {
+        let run = Scenario::new().good(30).fault(10, |w| w.goodput(0.9584)).good(40).record();
+        for (figure, text, during, status, observed) in [
+            (Figure::Success, ">= 99.5%", During::Run, Status::Fail, "99.47%"),
+            (Figure::Success, ">= 99%", During::Run, Status::Pass, "99.5%"),
+        ] {
+            let judgement = Judgement { gates: vec![gate(figure, text, during)], ..asking(&[]) };
+            let finding = judge(&run, &judgement).findings.remove(0);
+            assert_eq!((finding.status, finding.observed.as_str()), (status, observed), "{finding:?}");
+        }
+    }
+
+    #[test]
     fn findings_name_gate_bound_and_fleet() {
         let find = |fleet: &str, text| {
             let gate = GateConfig { fleet: Some(fleet.into()), ..gate(Figure::PeakAttempts, text, During::Recovery) };

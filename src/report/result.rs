@@ -311,8 +311,8 @@ pub struct FaultResult {
     pub from_ms: u64,
     /// When it really ended, in milliseconds since the run began.
     pub to_ms: u64,
-    /// How many requests and connects it touched.
-    pub touched: u64,
+    /// How many requests and connects it touched; null where it did not happen as the plan has it, and nobody could count.
+    pub touched: Option<u64>,
     /// Why it did not happen as the plan has it; left out where it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,

@@ -35,8 +35,10 @@ fn the_manual_is_written_whole_and_renders() {
     let said = stormwake(&folder, &["man", "--out", "man/man1"]);
     assert_eq!(said.code, Some(0), "{said:#?}");
     let written = folder.path().join("man/man1");
-    let mut names: Vec<String> =
-        std::fs::read_dir(&written).expect("it is there").map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = std::fs::read_dir(&written)
+        .expect("it is there")
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     for name in ["stormwake.1", "stormwake-run.1", "stormwake-simulate.1", "stormwake-man.1"] {
         assert!(names.iter().any(|there| there == name), "{names:?}");
