@@ -25,7 +25,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Code {
-    let loaded = match args.common.open(args.seed) {
+    let loaded = match args.common.open(Engine::Live, args.seed) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };

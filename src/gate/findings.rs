@@ -270,7 +270,7 @@ fn of_service(name: Figure, service: Option<&ServiceCounts>) -> Result<Observati
 }
 
 /// How many samples a figure takes to be evidence.
-pub(super) fn needed(name: Figure) -> u64 {
+pub(crate) fn needed(name: Figure) -> u64 {
     match name {
         Figure::P999 => 1000,
         Figure::P99 | Figure::AttemptP99 | Figure::LagP99 => 100,

@@ -15,7 +15,7 @@ use crate::metrics::{ActionRecord, RunRecord, StopReason};
 use crate::time::{Span, Timestamp};
 
 /// The least number of operations of a baseline where the plan has no `recovery`.
-const LEAST_OPERATIONS: u64 = 200;
+pub(crate) const LEAST_OPERATIONS: u64 = 200;
 
 /// What a plan asks of a run.
 #[derive(Clone, Debug, Default, PartialEq)]

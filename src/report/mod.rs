@@ -7,6 +7,7 @@ pub mod compare;
 pub mod compare_text;
 pub mod curve;
 pub mod events;
+mod fault_text;
 pub mod folder;
 pub mod hlog;
 pub mod layout;
