@@ -372,6 +372,7 @@ mod tests {
             ("nothing touched, a gate breaks", untouched(), asking(&[BROKEN]), Fail, "failed"),
             ("not healthy before", ill(), asking(&[]), Inconclusive, "not healthy: success was 90%"),
             ("not healthy before, expected", ill(), expecting(Class::Inconclusive, &[]), Inconclusive, "not healthy"),
+            ("not healthy before, a gate breaks", ill(), asking(&[BROKEN]), Fail, "failed"),
             ("not healthy before, gates alone", ill(), gates_only(&[HOLDS]), Pass, ""),
             (
                 "too few",
@@ -419,6 +420,17 @@ mod tests {
         ] {
             check(name, &record, &judgement, outcome, reason);
         }
+    }
+
+    #[test]
+    fn a_gate_that_failed_decides_and_what_lacks_evidence_is_said_beside_it() {
+        let ill = Scenario::new().with(30, |w| w.goodput(0.9)).fault(10, |w| w).good(40).record();
+        let relative = (Figure::P99, "<= 2x baseline");
+        let verdict = check("ill", &ill, &asking(&[BROKEN, relative]), Fail, "failed");
+        let statuses: Vec<Status> = verdict.findings.iter().map(|finding| finding.status).collect();
+        assert_eq!(statuses, [Status::Fail, Status::Inconclusive], "what is compared with that baseline has no evidence");
+        assert!(verdict.reasons.iter().any(|reason| reason.contains("the baseline was not healthy")), "{:?}", verdict.reasons);
+        assert_eq!(verdict.recovery.unwrap().class, Class::Inconclusive);
     }
 
     fn never(record: &mut RunRecord) {

@@ -620,6 +620,19 @@ length: 2m
     }
 
     #[test]
+    fn who_carries_out_the_faults_is_said() {
+        let ours = "faults   by the run's own proxy, between clients and target";
+        let theirs = "faults   by the proxy `pay` of the Toxiproxy at http://127.0.0.1:8474";
+        let outside = PLAN
+            .replace("name: p\n", "name: p\nproxy: { toxiproxy: 'http://127.0.0.1:8474', name: pay }\n")
+            .replace(", fleets: [b] }", " }");
+        for (text, wants, not) in [(PLAN.to_string(), ours, theirs), (outside, theirs, ours)] {
+            let said = check(&plan_of(&text).plan, 120);
+            assert!(said.contains(wants) && !said.contains(not), "{said}");
+        }
+    }
+
+    #[test]
     fn rulers_of_any_length_have_room() {
         for length in ["1s", "7s", "45s", "90s", "17m", "24h"] {
             let text = format!(

@@ -231,6 +231,8 @@ pub(super) fn shown(figure: &str, value: Option<f64>) -> String {
         (Unit::Time, Some(seconds)) => millis(Some(seconds * 1e3)),
         (Unit::Factor, value) => factor(value),
         (Unit::Count, Some(n)) if n >= 0.0 && n.fract() == 0.0 => count(n as u64),
+        // The median of an even number of seeds lies between two counts.
+        (Unit::Count, Some(n)) if n >= 100.0 => count(n.round() as u64),
         (Unit::Count, Some(n)) => number(n),
     }
 }

@@ -45,7 +45,7 @@ fn the_manual_is_written_whole_and_renders() {
     }
     assert!(names.iter().all(|name| name.ends_with(".1") && !name.contains("watchdog")), "{names:?}");
     for name in &names {
-        if let Some(output) = read_by("groff", &["-ww", "-man", "-Tutf8", "-P-c"], &written.join(name)) {
+        if let Some(output) = read_by("groff", &["-ww", "-man", "-Tutf8", "-P-cbou"], &written.join(name)) {
             let text = String::from_utf8_lossy(&output.stdout);
             assert!(output.status.success() && output.stderr.is_empty(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
             assert!(text.contains("SYNOPSIS") && text.contains("stormwake"), "{name}: {text}");
