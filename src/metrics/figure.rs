@@ -247,7 +247,7 @@ mod tests {
         for n in 0..20_000u32 {
             // Around bounds of every size, from far away to a millionth beside them.
             let bound = [0.0, 0.3, 1.3, 9.995, 10.0, 99.96, 100.0, 4_000.0][n as usize % 8];
-            let value = bound + (f64::from(n) - 10_000.0) / 10f64.powi((n % 7) as i32 + 1);
+            let value = bound + (f64::from(n) - 10_000.0) / f64::from(10u32.pow(n % 7 + 1));
             let (shown, against) = Unit::Factor.show_beside(value, bound);
             let (Ok(shown), Ok(against)) = (number(&shown), number(&against)) else { panic!("{shown} beside {against}") };
             assert_eq!(shown.partial_cmp(&against), value.partial_cmp(&bound), "{value} beside {bound}: {shown} and {against}");

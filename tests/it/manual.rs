@@ -1,6 +1,7 @@
 //! Completions and the manual, by the programs that read them.
 
 use crate::support::{Folder, command, stormwake};
+use std::io::Write as _;
 use std::process::{Command, Output};
 
 /// A program's output on a file; none, and said so, where there is no such program.
@@ -8,7 +9,7 @@ fn read_by(program: &str, args: &[&str], file: &std::path::Path) -> Option<Outpu
     match Command::new(program).args(args).arg(file).output() {
         Ok(output) => Some(output),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            eprintln!("SKIPPED: there is no `{program}` here");
+            let _ = writeln!(std::io::stderr(), "SKIPPED: there is no `{program}` here");
             None
         }
         Err(error) => panic!("{program}: {error}"),
