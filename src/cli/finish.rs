@@ -47,14 +47,14 @@ pub struct Common {
 }
 
 impl Common {
-    /// Opens the plan, its seed replaced where one is given.
+    /// Opens the plan for a run by this engine, its seed replaced where one is given.
     ///
     /// # Errors
     /// The code to end with, once everything wrong was said.
-    pub fn open(&self, seed: Option<u64>) -> Result<Loaded, Code> {
+    pub fn open(&self, engine: Engine, seed: Option<u64>) -> Result<Loaded, Code> {
         let mut overrides = with_scale(&self.overrides, self.time_scale.as_deref());
         overrides.extend(seed.map(|seed| format!("seed={seed}")));
-        super::check::open(&self.plan, &overrides)
+        super::check::open_for(engine, &self.plan, &overrides)
     }
 }
 

@@ -35,7 +35,7 @@ pub fn run(args: Args) -> Code {
         fail(&why);
         return Code::Usage;
     }
-    let loaded = match args.common.open(args.seed) {
+    let loaded = match args.common.open(Engine::Live, args.seed) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };

@@ -296,7 +296,8 @@ fn faults(record: &RunRecord) -> Vec<FaultResult> {
         kind: fault.kind.to_string(),
         from_ms: fault.from.as_millis(),
         to_ms: fault.to.as_millis(),
-        touched: fault.touched,
+        // What somebody else has removed took its count with it.
+        touched: Some(fault.touched).filter(|touched| *touched > 0 || fault.failed.is_none()),
         ended_early: fault.ended_early,
         failed: fault.failed.clone(),
     };

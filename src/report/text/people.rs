@@ -1,8 +1,8 @@
 //! What people said and did, as lines of the text verdict: who ran it and why, which faults they ended by hand, what they noted.
 
-use super::layout::{Style, millis};
-use super::result::{FaultResult, NoteResult, RunResult};
-use super::text::{label_line, parts_lines};
+use super::lines::{label_line, parts_lines};
+use crate::report::layout::{Style, millis};
+use crate::report::result::{FaultResult, NoteResult, RunResult};
 
 /// The lines; none of a run that nobody had anything to say of.
 pub(super) fn people(result: &RunResult, style: &Style, tight: bool) -> Vec<String> {
@@ -25,8 +25,8 @@ pub(super) fn people(result: &RunResult, style: &Style, tight: bool) -> Vec<Stri
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use crate::report::sample;
 
     #[test]
     fn what_people_said_and_did_is_told_and_nothing_where_they_did_not() {
