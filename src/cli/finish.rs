@@ -137,6 +137,13 @@ pub struct Over {
 }
 
 impl Prepared {
+    /// With one more who hears what happens.
+    #[must_use]
+    pub fn with(self, more: Option<Box<dyn Observer>>) -> Self {
+        let Some(more) = more else { return self };
+        Self { observer: Box::new(Observers(vec![self.observer, more])), ..self }
+    }
+
     /// Parts with the observer, which the run takes.
     pub fn begin(self) -> (Box<dyn Observer>, Over) {
         (self.observer, Over { info: self.info, folder: self.folder, log: self.log })

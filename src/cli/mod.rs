@@ -8,6 +8,7 @@ pub mod compare;
 pub mod exit;
 pub mod finish;
 pub mod init;
+pub mod metrics;
 pub mod output;
 pub mod policies;
 pub mod proxy;

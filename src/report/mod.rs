@@ -13,6 +13,7 @@ pub mod layout;
 pub mod plan_text;
 pub mod policies;
 pub mod progress;
+pub mod prometheus;
 pub mod result;
 #[cfg(test)]
 mod sample;

@@ -17,7 +17,7 @@ mod timeline;
 mod told;
 
 pub use build::result;
-pub(super) use build::{class, finding, fine, outcome, stopped};
+pub(super) use build::{class, finding, fine, outcome, outcome_name, stopped};
 pub use destinations::{DestinationResult, DestinationWindow};
 pub use heat::{HeatColumn, HeatMap};
 pub use info::{PlanInfo, PlanRef};

@@ -3,6 +3,8 @@
 pub mod actions;
 pub mod certificates;
 pub mod clock;
+pub mod desk;
+pub mod exporter;
 pub mod external;
 pub mod file;
 pub mod group;
