@@ -1,7 +1,7 @@
 //! `stormwake compare`: the policies of a plan's `compare` section against each other, on the same seeds.
 
 use super::exit::Code;
-use super::finish::{Common, fail, folder, info, progress, say_left, wall_millis, worse};
+use super::finish::{Common, fail, folder, info, logged, progress, say_left, wall_millis, worse};
 use super::metrics::{MetricsArgs, Watched};
 use super::run::{code_of_error, program};
 use super::simulate::{Going, Kept, keep, not_simulated, reseeded, seeds_of, stopped, threads_of};
@@ -121,7 +121,7 @@ impl Contest<'_> {
         let plan = &self.loaded.plan;
         let seeds = seeds_of(plan, self.planned());
         let policies = self.policies();
-        let (done, going) = (AtomicUsize::new(0), Going::new(self.args.common.quiet));
+        let (done, going) = (AtomicUsize::new(0), Going::new(&self.args.common));
         let all = seeds.len() * policies.len();
         let one = |policy: &&Candidate| {
             let plan = with_policy(plan, self.compare, policy);
@@ -167,7 +167,8 @@ impl Contest<'_> {
         let (name, sha256) = (plan.name.clone(), self.loaded.sha256.clone());
         watched.begin(Subject { plan: name, sha256, seed: plan.seed, policy: Some(policy.into()) }, &plan);
         let progress = progress(&self.args.common, self.loaded, Engine::Live);
-        let observer: Box<dyn Observer> = Box::new(Observers(progress.into_iter().chain(watched.observer()).collect()));
+        let observer: Box<dyn Observer> =
+            Box::new(Observers(progress.into_iter().chain(watched.observer()).chain(logged(&self.args.common)).collect()));
         // The built-in target draws its service times by the seed too.
         let seeded = reseeded(self.loaded, plan.seed).map_err(|problem| fail(&problem))?;
         run_live(RunSetup {

@@ -3,8 +3,8 @@
 use super::exit::Code;
 use super::finish::fail;
 use crate::engine::Observer;
-use crate::engine::live::desk::{Desk, DeskError};
 use crate::engine::live::exporter;
+use crate::engine::live::small_server::{ServeError, SmallServer};
 use crate::metrics::RunRecord;
 use crate::plan::Plan;
 use crate::report::prometheus::{Figures, Subject};
@@ -35,7 +35,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 /// Who watches.
 pub struct Watched {
     figures: Figures,
-    desk: Option<Desk>,
+    server: Option<SmallServer>,
     linger: Span,
 }
 
@@ -51,22 +51,24 @@ impl MetricsArgs {
     /// The code to end with, once it was said why.
     pub fn start(&self) -> Result<Watched, Code> {
         let figures = Figures::default();
-        let desk = self.metrics.map(|addr| self.serve(addr, &figures)).transpose()?;
-        if let Some(desk) = &desk {
-            let _ = writeln!(std::io::stderr().lock(), "metrics at http://{}{}", desk.addr(), exporter::PATH);
+        let server = self.metrics.map(|addr| self.serve(addr, &figures)).transpose()?;
+        if let Some(server) = &server {
+            let _ = writeln!(std::io::stderr().lock(), "metrics at http://{}{}", server.addr(), exporter::PATH);
         }
-        Ok(Watched { figures, desk, linger: self.metrics_linger.unwrap_or(Span::ZERO) })
+        Ok(Watched { figures, server, linger: self.metrics_linger.unwrap_or(Span::ZERO) })
     }
 
-    fn serve(&self, addr: SocketAddr, figures: &Figures) -> Result<Desk, Code> {
+    fn serve(&self, addr: SocketAddr, figures: &Figures) -> Result<SmallServer, Code> {
         if !addr.ip().to_canonical().is_loopback() && !self.metrics_expose {
             fail(&format!("refused: metrics at {addr} would not be on loopback: add --metrics-expose if you mean it"));
             return Err(Code::Refused);
         }
         let figures = figures.clone();
         exporter::start(addr, move || figures.text()).map_err(|error| match error {
-            DeskError::Bind { .. } => fail(&format!("{error}: choose another address with --metrics, or end what listens there")),
-            DeskError::Thread(_) => fail(&error),
+            ServeError::Bind { .. } => {
+                fail(&format!("{error}: choose another address with --metrics, or end what listens there"))
+            }
+            ServeError::Thread(_) => fail(&error),
         })
     }
 }
@@ -79,7 +81,7 @@ impl Watched {
 
     /// Who hears of the run; none where nobody watches.
     pub fn observer(&self) -> Option<Box<dyn Observer>> {
-        self.desk.as_ref().map(|_| Box::new(self.figures.clone()) as Box<dyn Observer>)
+        self.server.as_ref().map(|_| Box::new(self.figures.clone()) as Box<dyn Observer>)
     }
 
     /// A run is over: from here on the figures are those of its record.
@@ -89,7 +91,7 @@ impl Watched {
 
     /// The verdict is out. A signal ends the process meanwhile.
     pub fn end(self) {
-        if self.desk.is_some() && self.linger > Span::ZERO {
+        if self.server.is_some() && self.linger > Span::ZERO {
             let (_held, never) = mpsc::channel::<()>();
             let _ = never.recv_timeout(self.linger.to_std());
         }

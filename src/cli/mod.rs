@@ -8,6 +8,7 @@ pub mod compare;
 pub mod exit;
 pub mod finish;
 pub mod init;
+pub mod logging;
 pub mod metrics;
 pub mod output;
 pub mod policies;
@@ -112,5 +113,6 @@ pub fn main() -> ExitCode {
         Command::Target(args) => target::run(args),
         Command::Watchdog => watchdog::run(),
     };
+    logging::end();
     code.into()
 }

@@ -11,6 +11,7 @@ mod gameday;
 mod golden;
 mod guards;
 mod incident_b;
+mod logging;
 mod metrics;
 mod nginx;
 mod plane;

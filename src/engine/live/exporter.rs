@@ -1,6 +1,6 @@
 //! `/metrics` while a run goes on: what is read there is made by whoever starts it.
 
-use super::desk::{Answers, Desk, DeskError, Unreadable};
+use super::small_server::{Answers, ServeError, SmallServer, Unreadable};
 use crate::exposition::MEDIA_TYPE;
 use bytes::Bytes;
 use http_body_util::Full;
@@ -25,8 +25,8 @@ struct Page(Arc<dyn Fn() -> String + Send + Sync>);
 ///
 /// # Errors
 /// Where the address cannot be had.
-pub fn start(addr: SocketAddr, text: impl Fn() -> String + Send + Sync + 'static) -> Result<Desk, DeskError> {
-    Desk::start("metrics", addr, MAX_CONNECTIONS, Page(Arc::new(text)))
+pub fn start(addr: SocketAddr, text: impl Fn() -> String + Send + Sync + 'static) -> Result<SmallServer, ServeError> {
+    SmallServer::start("metrics", addr, MAX_CONNECTIONS, Page(Arc::new(text)))
 }
 
 impl Answers for Page {
@@ -59,27 +59,27 @@ mod tests {
     use std::net::TcpStream;
     use std::time::Duration;
 
-    fn connect(desk: &Desk) -> TcpStream {
-        let stream = TcpStream::connect(desk.addr()).unwrap();
+    fn connect(server: &SmallServer) -> TcpStream {
+        let stream = TcpStream::connect(server.addr()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         stream
     }
 
-    fn ask(desk: &Desk, request: &str) -> String {
-        let mut stream = connect(desk);
+    fn ask(server: &SmallServer, request: &str) -> String {
+        let mut stream = connect(server);
         write!(stream, "{request} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
     }
 
-    fn desk() -> Desk {
+    fn server() -> SmallServer {
         start("127.0.0.1:0".parse().unwrap(), || "a 1\n".into()).unwrap()
     }
 
     #[test]
     fn only_the_figures_are_there_and_only_to_be_read() {
-        let desk = desk();
+        let server = server();
         for (request, status, body) in [
             ("GET /metrics", "200 OK", "\r\n\r\na 1\n"),
             ("GET /metrics?x=y", "200 OK", "\r\n\r\na 1\n"),
@@ -90,31 +90,31 @@ mod tests {
             ("POST /metrics", "405 Method Not Allowed", "allow: GET, HEAD\r\n"),
             ("DELETE /", "405 Method Not Allowed", "allow: GET, HEAD\r\n"),
         ] {
-            let answer = ask(&desk, request);
+            let answer = ask(&server, request);
             assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")) && answer.contains(body), "{request}: {answer}");
         }
-        assert!(ask(&desk, "GET /metrics").contains("content-type: text/plain; version=0.0.4; charset=utf-8\r\n"));
-        assert!(ask(&desk, "HEAD /metrics").ends_with("\r\n\r\n"));
+        assert!(ask(&server, "GET /metrics").contains("content-type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+        assert!(ask(&server, "HEAD /metrics").ends_with("\r\n\r\n"));
     }
 
     #[test]
     fn clients_that_say_nothing_or_too_much_keep_nobody_away() {
-        let desk = desk();
-        let silent: Vec<TcpStream> = (0..3 * MAX_CONNECTIONS).map(|_| connect(&desk)).collect();
-        assert!(ask(&desk, "GET /metrics").ends_with("a 1\n"));
-        let mut endless = connect(&desk);
+        let server = server();
+        let silent: Vec<TcpStream> = (0..3 * MAX_CONNECTIONS).map(|_| connect(&server)).collect();
+        assert!(ask(&server, "GET /metrics").ends_with("a 1\n"));
+        let mut endless = connect(&server);
         // It is cut off before that: then no more can be written.
         let _ = write!(endless, "GET /metrics HTTP/1.1\r\nx: {}", "y".repeat(64 << 10));
         let mut answer = Vec::new();
         let _ = endless.read_to_end(&mut answer);
         assert!(!String::from_utf8_lossy(&answer).contains("a 1"), "{answer:?}");
-        assert!(ask(&desk, "GET /metrics").ends_with("a 1\n"));
+        assert!(ask(&server, "GET /metrics").ends_with("a 1\n"));
         drop(silent);
     }
 
     #[test]
     fn an_address_in_use_is_said_at_once_and_the_end_frees_it() {
-        let first = desk();
+        let first = server();
         let addr = first.addr();
         let error = start(addr, String::new).err().unwrap().to_string();
         assert!(error.starts_with(&format!("cannot listen on {addr}: ")), "{error}");

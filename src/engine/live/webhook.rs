@@ -1,6 +1,7 @@
 //! A request to a webhook, ready to be sent: built, its host checked, before the run begins.
 
 use super::guard::{Allowed, GuardError, Whereabouts};
+use super::redacted::Redacted;
 use super::tls::{self, TlsError};
 use super::transport::{HeaderError, Io, headers_of};
 use crate::plan::{Call, Scheme, StatusSet, TargetUrl};
@@ -67,9 +68,9 @@ impl Webhook {
         Ok(Self { to, method, headers, body, expect: call.expect.clone(), at, tls })
     }
 
-    /// What it is, for a message.
+    /// What it is, for a message: a query may hold a secret, and is left out.
     pub fn name(&self) -> String {
-        format!("{} {}{}", self.method, self.to.authority(), self.to.path)
+        format!("{} {}{}", self.method, self.to.authority(), Redacted::Url(&self.to.path))
     }
 
     /// Sends it: what was answered, as an error where that is not what is expected. Never ends by itself where nobody answers.

@@ -1,8 +1,8 @@
 //! The API at its sockets: what comes before a call is looked at.
 
 use super::{Asked, answer, browser, refused_at};
-use crate::engine::live::desk::{Answers, Desk, DeskError, Unreadable};
 use crate::engine::live::plane::{Plane, Refusal};
+use crate::engine::live::small_server::{Answers, ServeError, SmallServer, Unreadable};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Response;
@@ -34,7 +34,7 @@ pub enum ApiError {
 }
 
 /// The API of a plane. Ends with the value.
-pub struct Api(Desk);
+pub struct Api(SmallServer);
 
 impl Api {
     /// Listens, and answers on a thread of its own.
@@ -42,10 +42,10 @@ impl Api {
     /// # Errors
     /// Where the address cannot be had.
     pub fn start(addr: SocketAddr, plane: Arc<Plane>) -> Result<Self, ApiError> {
-        let started = Desk::start("proxy-api", addr, MAX_CONNECTIONS, plane);
+        let started = SmallServer::start("proxy-api", addr, MAX_CONNECTIONS, plane);
         started.map(Self).map_err(|error| match error {
-            DeskError::Bind { addr, source } => ApiError::Bind { addr, source },
-            DeskError::Thread(source) => ApiError::Thread(source),
+            ServeError::Bind { addr, source } => ApiError::Bind { addr, source },
+            ServeError::Thread(source) => ApiError::Thread(source),
         })
     }
 

@@ -56,7 +56,7 @@ pub enum Unreadable {
 
 /// Why nobody answers.
 #[derive(Debug, thiserror::Error)]
-pub enum DeskError {
+pub enum ServeError {
     /// The address cannot be had.
     #[error("cannot listen on {addr}: {source}")]
     Bind {
@@ -71,29 +71,29 @@ pub enum DeskError {
 }
 
 /// A server. Ends with the value.
-pub struct Desk {
+pub struct SmallServer {
     addr: SocketAddr,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Desk {
+impl SmallServer {
     /// Listens, and answers on a thread of this name. Where one more connection comes than there may be at once, the one that has been
     /// idle or slow for longest makes room.
     ///
     /// # Errors
     /// Where the address cannot be had.
-    pub fn start(name: &str, addr: SocketAddr, connections: usize, answers: impl Answers) -> Result<Self, DeskError> {
+    pub fn start(name: &str, addr: SocketAddr, connections: usize, answers: impl Answers) -> Result<Self, ServeError> {
         let bind = || {
             let listener = StdListener::bind(addr)?;
             listener.set_nonblocking(true)?;
             Ok((listener.local_addr()?, listener))
         };
-        let (addr, listener) = bind().map_err(|source| DeskError::Bind { addr, source })?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(DeskError::Thread)?;
+        let (addr, listener) = bind().map_err(|source| ServeError::Bind { addr, source })?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ServeError::Thread)?;
         let (end, ended) = oneshot::channel();
         let serve = move || tokio::task::LocalSet::new().block_on(&runtime, serve(listener, connections, answers, ended));
-        let thread = std::thread::Builder::new().name(name.into()).spawn(serve).map_err(DeskError::Thread)?;
+        let thread = std::thread::Builder::new().name(name.into()).spawn(serve).map_err(ServeError::Thread)?;
         Ok(Self { addr, end: Some(end), thread: Some(thread) })
     }
 
@@ -103,7 +103,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for SmallServer {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
