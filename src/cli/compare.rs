@@ -72,7 +72,7 @@ pub fn run(args: Args) -> Code {
         fail(&"--metrics needs --live: in virtual time there is nothing to watch");
         return Code::Usage;
     }
-    let watched = match args.metrics.start() {
+    let watched = match args.metrics.start(&loaded.plan, args.approve) {
         Ok(watched) => watched,
         Err(code) => return code,
     };

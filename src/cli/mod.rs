@@ -10,6 +10,8 @@ pub mod finish;
 pub mod init;
 pub mod logging;
 pub mod metrics;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 pub mod output;
 pub mod policies;
 pub mod proxy;

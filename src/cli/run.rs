@@ -34,7 +34,7 @@ pub fn run(args: Args) -> Code {
         Err(code) => return code,
     };
     // Before there is a folder: an address that cannot be had is no run.
-    let watched = match args.metrics.start() {
+    let watched = match args.metrics.start(&loaded.plan, args.approve) {
         Ok(watched) => watched,
         Err(code) => return code,
     };

@@ -10,6 +10,8 @@ pub mod events;
 pub mod folder;
 pub mod hlog;
 pub mod layout;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 pub mod plan_text;
 pub mod policies;
 pub mod progress;

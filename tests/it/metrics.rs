@@ -114,3 +114,24 @@ fn an_address_that_cannot_be_had_is_said_before_anything_begins() {
     assert!(said.code == Some(2) && said.err.contains("--metrics needs --live"), "{said:#?}");
     drop(holder);
 }
+
+#[cfg(feature = "otlp")]
+#[test]
+fn a_collector_that_is_down_costs_a_warning_and_one_elsewhere_is_refused() {
+    let _machine = shared();
+    let folder = Folder::new("otlp");
+    folder.write("plan.yaml", PLAN);
+    let run = |url: &str| {
+        let args = ["run", "plan.yaml", "--quiet", "--out", "reports", "--otlp", url];
+        command(&folder, &args).env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=hush").output().expect("the binary starts")
+    };
+    let nobody = {
+        let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}?hush", holder.local_addr().unwrap())
+    };
+    let said = crate::support::Said::from(run(&nobody));
+    assert!(said.err.starts_with("warning: 1 of 1 times the collector at http://127.0.0.1:"), "{said:#?}");
+    assert!(!said.err.contains("hush") && !said.out.is_empty(), "{said:#?}");
+    let said = crate::support::Said::from(run("http://192.0.2.7:4318"));
+    assert!(said.code == Some(5) && said.err.contains("--otlp: refused"), "{said:#?}");
+}

@@ -11,6 +11,8 @@ pub mod guard;
 pub mod limits;
 pub mod plane;
 pub mod proxy;
+#[cfg(feature = "otlp")]
+pub mod pusher;
 pub mod redacted;
 pub mod run;
 pub mod shard;

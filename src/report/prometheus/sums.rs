@@ -21,8 +21,10 @@ pub const COUNTERS: [Counter; 9] = [
     ("late_starts_total", "Operations that started late, whatever the cause.", |c| c.late_starts),
 ];
 
+type Ending = (&'static str, fn(&Counts) -> u64);
+
 /// How operations end, and what of a window.
-pub const OPERATIONS: [(&str, fn(&Counts) -> u64); 7] = [
+pub const OPERATIONS: [Ending; 7] = [
     ("succeeded", |c| c.succeeded),
     ("failed", |c| c.failed),
     ("refused", |c| c.refused),
