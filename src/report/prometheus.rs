@@ -399,12 +399,12 @@ mod tests {
             (0..256).map(|n| if n < 3 { format!("{long}{n}") } else { format!("<b>\"{n}\\\u{202e}\n") }).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut figures = figures(&names, &names);
-        for second in 0..300 {
-            let mut window = window(second, &[1; 256]);
-            for (fleet, counts) in window.fleets.iter_mut().enumerate() {
-                let status = |n: u16| (AttemptOutcome::Status(n), 1);
-                counts.by_outcome = (400..600).step_by(if fleet == 0 { 1 } else { 50 }).map(status).collect();
-            }
+        let mut window = window(0, &[1; 256]);
+        for (fleet, counts) in window.fleets.iter_mut().enumerate() {
+            let status = |n: u16| (AttemptOutcome::Status(n), 1);
+            counts.by_outcome = (400..600).step_by(if fleet == 0 { 1 } else { 50 }).map(status).collect();
+        }
+        for second in 0..100 {
             figures.window(&window, &format!("{long}-{second}"));
             figures.window(&window, &format!("phase {second}"));
         }
@@ -412,7 +412,7 @@ mod tests {
         let offered = families.iter().find(|family| family.name == "stormwake_operations_offered_total").unwrap();
         assert!(offered.samples.len() <= (MOST_FLEETS + 1) * (PHASES.0 + 1), "{}", offered.samples.len());
         let sum: u64 = offered.samples.iter().map(|sample| if let Value::Count(n) = sample.value { n } else { 0 }).sum();
-        assert_eq!(sum, 2 * 300 * 256 * 4, "what shares a label is counted all the same");
+        assert_eq!(sum, 2 * 100 * 256 * 4, "what shares a label is counted all the same");
         let ended = families.iter().find(|family| family.name == "stormwake_attempts_ended_total").unwrap();
         let first = |sample: &&Sample| sample.labels[0].1 == format!("{}…", "x".repeat(100)) && sample.labels[1].1 == "phase 0";
         assert_eq!(ended.samples.iter().filter(first).count(), MOST_OUTCOMES + 1);
