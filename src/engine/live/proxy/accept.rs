@@ -92,6 +92,7 @@ impl Door {
         self.hub.control.tap.iter().for_each(|tap| tap.connected(&*self.hub.control.clock));
         let guest = Guest::new(self.connections.clone(), self.hub.clone());
         let (hub, upstream, origin) = (self.hub.clone(), self.upstream.clone(), self.origin);
+        hub.control.take_in(hub.shard, origin.fleet);
         let number = hub.control.numbers[usize::from(origin.fleet)].fetch_add(1, Ordering::Relaxed);
         trace!(fleet = origin.fleet, number, "a proxy was connected to");
         let http = self.protocol == Protocol::Http;
