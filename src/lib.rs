@@ -12,6 +12,7 @@
 //! - `event`: what a run emits
 //! - `config`: configuration as a tree with places, and how plain types are read from it
 //! - `size`: amounts of bytes, rates of them, and how each is written
+//! - `exposition`: figures for monitoring systems, and how Prometheus reads them
 //! - `priority`: what goes first, and how a request says so
 //! - `stats`: what several runs say together
 //!
@@ -65,6 +66,7 @@
 pub mod config;
 pub mod engine;
 pub mod event;
+pub mod exposition;
 pub mod fault;
 pub mod fleet;
 pub mod gate;

@@ -1,20 +1,23 @@
 //! `stormwake compare`: the policies of a plan's `compare` section against each other, on the same seeds.
 
 use super::exit::Code;
-use super::finish::{Common, fail, folder, info, progress, say_left, wall_millis, worse};
+use super::finish::{Common, fail, folder, info, logged, progress, say_left, wall_millis, worse};
+use super::metrics::{MetricsArgs, Watched};
 use super::run::{code_of_error, program};
 use super::simulate::{Going, Kept, keep, not_simulated, reseeded, seeds_of, stopped, threads_of};
 use super::{output, terminal};
+use crate::engine::Observer;
 use crate::engine::live::run::{RunSetup, run as run_live};
 use crate::engine::live::signal::Signals;
 use crate::engine::sim::many::many;
-use crate::engine::{Observer, Unobserved};
 use crate::gate::{Contestant, Outcome, judge_contest};
 use crate::metrics::{RunRecord, StopReason};
 use crate::plan::{Candidate, Compare, Loaded, Plan};
 use crate::report::compare::{self, CompareInfo, CompareResult};
 use crate::report::compare_text;
 use crate::report::folder::{COMPARE, ReportFolder};
+use crate::report::progress::Observers;
+use crate::report::prometheus::Subject;
 use crate::report::result::Engine;
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,6 +51,8 @@ pub struct Args {
     /// How many threads carry the load; as many as cores where nothing is said.
     #[arg(long, value_name = "N", requires = "live", value_parser = clap::value_parser!(u16).range(1..=64))]
     shards: Option<u16>,
+    #[command(flatten)]
+    metrics: MetricsArgs,
 }
 
 /// Runs the command.
@@ -64,14 +69,26 @@ pub fn run(args: Args) -> Code {
         ));
         return Code::Usage;
     };
+    if args.metrics.is_some() && !args.live {
+        fail(&"--metrics needs --live: in virtual time there is nothing to watch");
+        return Code::Usage;
+    }
+    let watched = match args.metrics.start(&loaded.plan, args.approve) {
+        Ok(watched) => watched,
+        Err(code) => return code,
+    };
     let now = wall_millis();
     let folder = match folder(&args.common, &loaded, now) {
         Ok(folder) => folder,
         Err(error) => return fail(&error),
     };
     let contest = Contest { args: &args, loaded: &loaded, compare };
-    match if args.live { contest.live() } else { contest.simulated() } {
-        Ok(kept) => contest.conclude(kept, folder, now),
+    match if args.live { contest.live(&watched) } else { contest.simulated() } {
+        Ok(kept) => {
+            let code = contest.conclude(kept, folder, now);
+            watched.end();
+            code
+        }
         Err(code) => {
             folder.discard();
             code
@@ -105,7 +122,7 @@ impl Contest<'_> {
         let plan = &self.loaded.plan;
         let seeds = seeds_of(plan, self.planned());
         let policies = self.policies();
-        let (done, going) = (AtomicUsize::new(0), Going::new(self.args.common.quiet));
+        let (done, going) = (AtomicUsize::new(0), Going::new(&self.args.common));
         let all = seeds.len() * policies.len();
         let one = |policy: &&Candidate| {
             let plan = with_policy(plan, self.compare, policy);
@@ -117,7 +134,7 @@ impl Contest<'_> {
     }
 
     /// Each policy in turn on real sockets, and again: what changes on the machine meanwhile strikes all alike.
-    fn live(&self) -> Result<Vec<Vec<Kept>>, Code> {
+    fn live(&self, watched: &Watched) -> Result<Vec<Vec<Kept>>, Code> {
         let policies = self.policies();
         let mut kept: Vec<Vec<Kept>> = policies.iter().map(|_| Vec::new()).collect();
         let all = self.args.repeats as usize * policies.len();
@@ -128,7 +145,7 @@ impl Contest<'_> {
                     let _ = writeln!(std::io::stderr().lock(), "run {run} of {all}: {}, seed {seed}", policy.name);
                 }
                 let plan = Plan { seed, ..with_policy(&self.loaded.plan, self.compare, policy) };
-                let record = match self.run_live(plan.clone()) {
+                let record = match self.run_live(plan.clone(), &policy.name, watched) {
                     // Between two runs: what there is is shown.
                     Err(Code::Interrupted(_)) => return Ok(kept),
                     run => run?,
@@ -147,9 +164,12 @@ impl Contest<'_> {
         Ok(kept)
     }
 
-    fn run_live(&self, plan: Plan) -> Result<RunRecord, Code> {
+    fn run_live(&self, plan: Plan, policy: &str, watched: &Watched) -> Result<RunRecord, Code> {
+        let (name, sha256) = (plan.name.clone(), self.loaded.sha256.clone());
+        watched.begin(Subject { plan: name, sha256, seed: plan.seed, policy: Some(policy.into()) }, &plan);
+        let progress = progress(&self.args.common, self.loaded, Engine::Live);
         let observer: Box<dyn Observer> =
-            progress(&self.args.common, self.loaded, Engine::Live).unwrap_or_else(|| Box::new(Unobserved));
+            Box::new(Observers(progress.into_iter().chain(watched.observer()).chain(logged(&self.args.common)).collect()));
         // The built-in target draws its service times by the seed too.
         let seeded = reseeded(self.loaded, plan.seed).map_err(|problem| fail(&problem))?;
         run_live(RunSetup {
@@ -161,6 +181,7 @@ impl Contest<'_> {
             observer,
             commands: None,
         })
+        .inspect(|record| watched.settle(record))
         .map_err(|error| {
             fail(&error);
             code_of_error(&error)

@@ -1,6 +1,7 @@
 //! What the commands that run plans share: a report that is there before the run, what becomes of a record, the exit code.
 
 use super::exit::Code;
+use super::logging::{self, Logged, Verbose};
 use super::{output, terminal};
 use crate::engine::Observer;
 use crate::engine::live::clock::{Clock, LiveClock};
@@ -44,6 +45,9 @@ pub struct Common {
     /// Where reports go: to DIR/PLAN/RUN/.
     #[arg(long, value_name = "DIR", default_value = "reports")]
     pub out: PathBuf,
+    /// Whether what is done is logged.
+    #[command(flatten)]
+    pub verbose: Verbose,
 }
 
 impl Common {
@@ -52,9 +56,12 @@ impl Common {
     /// # Errors
     /// The code to end with, once everything wrong was said.
     pub fn open(&self, engine: Engine, seed: Option<u64>) -> Result<Loaded, Code> {
+        self.verbose.start();
         let mut overrides = with_scale(&self.overrides, self.time_scale.as_deref());
         overrides.extend(seed.map(|seed| format!("seed={seed}")));
-        super::check::open_for(engine, &self.plan, &overrides)
+        let loaded = super::check::open_for(engine, &self.plan, &overrides)?;
+        logging::plan_loaded(&self.plan, &loaded, &overrides);
+        Ok(loaded)
     }
 }
 
@@ -132,7 +139,7 @@ pub fn watched(
     let now = wall_millis();
     let info = info(common, loaded, engine, now);
     let folder = folder(common, loaded, now)?;
-    observed(info, folder, progress)
+    Ok(observed(info, folder, progress)?.with(logged(common)))
 }
 
 /// A run's log of events, and who else listens.
@@ -147,14 +154,25 @@ pub fn observed(info: PlanInfo, folder: ReportFolder, progress: Option<Box<dyn O
     Ok(Prepared { info, folder, observer: Box::new(Observers(observers)), log: failure })
 }
 
+/// Who logs what happens to a run; nobody where nothing is logged.
+pub fn logged(common: &Common) -> Option<Box<dyn Observer>> {
+    common.verbose.is_on().then(|| Box::new(Logged) as Box<dyn Observer>)
+}
+
 /// The progress of one run on stderr. Virtual time runs too fast for plain lines, which stay.
 pub fn progress(common: &Common, loaded: &Loaded, engine: Engine) -> Option<Box<dyn Observer>> {
-    let (style, manner) = (terminal::style(terminal::Stream::Err), terminal::manner());
+    let style = terminal::style(terminal::Stream::Err);
+    let manner = manner(common);
     if common.quiet || (engine == Engine::Sim && manner == Manner::Plain) {
         return None;
     }
     let width = Box::new(|| terminal::style(terminal::Stream::Err).width);
     Some(Box::new(Progress::new(std::io::stderr(), manner, style, width, WINDOW, loaded.plan.length)))
+}
+
+/// As the terminal has it; a line that is rewritten would be torn by those of a log.
+pub fn manner(common: &Common) -> Manner {
+    if common.verbose.is_on() { Manner::Plain } else { terminal::manner() }
 }
 
 /// What a report is made from, once the run is over.
@@ -167,6 +185,13 @@ pub struct Over {
 }
 
 impl Prepared {
+    /// With one more who hears what happens.
+    #[must_use]
+    pub fn with(self, more: Option<Box<dyn Observer>>) -> Self {
+        let Some(more) = more else { return self };
+        Self { observer: Box::new(Observers(vec![self.observer, more])), ..self }
+    }
+
     /// Parts with the observer, which the run takes.
     pub fn begin(self) -> (Box<dyn Observer>, Over) {
         (self.observer, Over { info: self.info, folder: self.folder, log: self.log })
@@ -183,6 +208,7 @@ impl Over {
         let mut result = result(record, &verdict, &self.info);
         let log = self.log.get().map(|problem| format!("events.ndjson is incomplete: {problem}"));
         let code = write_down(&self.folder, &mut result, record, log, code);
+        tracing::info!(folder = ?self.folder.path(), outcome = ?verdict.outcome, code = code.number(), "the report is written");
         (result, self.folder, code)
     }
 

@@ -9,7 +9,11 @@ pub mod completions;
 pub mod exit;
 pub mod finish;
 pub mod init;
+pub mod logging;
 pub mod man;
+pub mod metrics;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 pub mod output;
 pub mod policies;
 pub mod proxy;
@@ -123,6 +127,7 @@ pub fn main() -> ExitCode {
         Command::Man(args) => man::run(args),
         Command::Watchdog => watchdog::run(),
     };
+    logging::end();
     code.into()
 }
 

@@ -2,6 +2,7 @@
 
 use super::check::text_of;
 use super::exit::Code;
+use super::logging::Verbose;
 use crate::config::{At, Place, Table};
 use crate::engine::live::plane::api::Api;
 use crate::engine::live::plane::{Entry, Json, Plane, PlaneSetup, ProxyInput, Refusal, ToxicInput};
@@ -61,6 +62,8 @@ pub struct Args {
     /// How long connections may go on after the first signal.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = Span::parse)]
     drain: Span,
+    #[command(flatten)]
+    verbose: Verbose,
 }
 
 /// An address, or none.
@@ -79,6 +82,7 @@ fn api_address(text: &str) -> Result<ApiAddress, String> {
 
 /// Runs the command.
 pub fn run(args: Args) -> Code {
+    args.verbose.start();
     match serve(&args) {
         Ok(()) => Code::Pass,
         Err(Ended { code, text }) => {

@@ -2,10 +2,12 @@
 
 use super::exit::Code;
 use super::finish::{Common, Prepared, fail, prepare, watched};
+use super::metrics::{MetricsArgs, Watched};
 use super::tui::Tui;
 use crate::engine::live::run::commands::{Commands, commands};
 use crate::engine::live::run::{RunError, RunSetup, run as run_live};
 use crate::plan::Loaded;
+use crate::report::prometheus::Subject;
 use crate::report::result::Engine;
 use crate::report::tui::Facts;
 use std::path::PathBuf;
@@ -25,13 +27,16 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     shards: Option<u16>,
     /// Watch the run on the whole terminal, with keys to end a fault early, to note something and to stop.
-    #[arg(long, conflicts_with = "quiet")]
+    #[arg(long, conflicts_with_all = ["quiet", "verbose"])]
     tui: bool,
+    #[command(flatten)]
+    metrics: MetricsArgs,
 }
 
 /// Runs the command.
 pub fn run(args: Args) -> Code {
-    if let Some(why) = args.tui.then(Tui::impossible).flatten() {
+    let torn = || args.common.verbose.is_on().then(|| "`--tui` has the terminal to itself: leave STORMWAKE_LOG out".to_string());
+    if let Some(why) = args.tui.then(|| Tui::impossible().or_else(torn)).flatten() {
         fail(&why);
         return Code::Usage;
     }
@@ -39,18 +44,23 @@ pub fn run(args: Args) -> Code {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
-    if args.tui { watch(&args, loaded) } else { carry_out(&args, loaded) }
+    // Before there is a folder: an address that cannot be had is no run.
+    let outside = match args.metrics.start(&loaded.plan, args.approve) {
+        Ok(outside) => outside,
+        Err(code) => return code,
+    };
+    if args.tui { watch(&args, loaded, outside) } else { carry_out(&args, loaded, outside) }
 }
 
-fn carry_out(args: &Args, loaded: Loaded) -> Code {
+fn carry_out(args: &Args, loaded: Loaded, outside: Watched) -> Code {
     match prepare(&args.common, &loaded, Engine::Live) {
-        Ok(prepared) => conclude(args, loaded, prepared, None, || ()),
+        Ok(prepared) => conclude(args, loaded, prepared, outside, None, || ()),
         Err(error) => fail(&error),
     }
 }
 
 /// The same, while the terminal shows it.
-fn watch(args: &Args, loaded: Loaded) -> Code {
+fn watch(args: &Args, loaded: Loaded, outside: Watched) -> Code {
     let (commander, asked) = commands();
     let facts = Facts { operator: args.common.operator.clone(), note: args.common.note.clone() };
     let tui = Tui::new(&loaded.plan, facts, commander);
@@ -59,7 +69,7 @@ fn watch(args: &Args, loaded: Loaded) -> Code {
         Err(error) => return fail(&error),
     };
     match tui.begin() {
-        Ok(shown) => conclude(args, loaded, prepared, Some(asked), || shown.end()),
+        Ok(shown) => conclude(args, loaded, prepared, outside, Some(asked), || shown.end()),
         Err(error) => {
             prepared.folder.discard();
             fail(&format!("the terminal cannot be taken over: {error}; leave `--tui` out"))
@@ -68,8 +78,16 @@ fn watch(args: &Args, loaded: Loaded) -> Code {
 }
 
 /// Runs it, and says what came of it once nothing else is on the terminal.
-fn conclude(args: &Args, loaded: Loaded, prepared: Prepared, commands: Option<Commands>, give_back: impl FnOnce()) -> Code {
-    let (observer, over) = prepared.begin();
+fn conclude(
+    args: &Args,
+    loaded: Loaded,
+    prepared: Prepared,
+    outside: Watched,
+    commands: Option<Commands>,
+    give_back: impl FnOnce(),
+) -> Code {
+    outside.begin(subject(&loaded), &loaded.plan);
+    let (observer, over) = prepared.with(outside.observer()).begin();
     let Loaded { plan, effective, .. } = loaded;
     let judgement = plan.judgement();
     let shards = args.shards.map(usize::from);
@@ -77,13 +95,23 @@ fn conclude(args: &Args, loaded: Loaded, prepared: Prepared, commands: Option<Co
     let ran = run_live(RunSetup { plan, effective_yaml: effective, program, approve, shards, observer, commands });
     give_back();
     match ran {
-        Ok(record) => over.conclude(&args.common, &record, &judgement),
+        Ok(record) => {
+            outside.settle(&record);
+            let code = over.conclude(&args.common, &record, &judgement);
+            outside.end();
+            code
+        }
         Err(error) => {
             over.folder.discard();
             fail(&error);
             code_of_error(&error)
         }
     }
+}
+
+fn subject(loaded: &Loaded) -> Subject {
+    let Loaded { plan, sha256, .. } = loaded;
+    Subject { plan: plan.name.clone(), sha256: sha256.clone(), seed: plan.seed, policy: None }
 }
 
 /// This program, which is started once more as the built-in target.

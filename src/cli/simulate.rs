@@ -1,7 +1,7 @@
 //! `stormwake simulate`: a plan in virtual time, with one seed or many.
 
 use super::exit::Code;
-use super::finish::{Common, code_of, fail, folder, info, observed, prepare, wall_millis, worse};
+use super::finish::{Common, code_of, fail, folder, info, manner, observed, prepare, wall_millis, worse};
 use super::{output, terminal};
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::signal::Signals;
@@ -95,11 +95,11 @@ pub struct Going {
 
 impl Going {
     /// Shows nothing where it is to be quiet.
-    pub fn new(quiet: bool) -> Self {
+    pub fn new(common: &Common) -> Self {
         let clock = LiveClock::waiting().as_ref().clone();
         clock.begin_in(crate::time::Span::ZERO);
         let style = terminal::style(terminal::Stream::Err);
-        let tally = (!quiet).then(|| Mutex::new(Tally::new(std::io::stderr(), terminal::manner(), style)));
+        let tally = (!common.quiet).then(|| Mutex::new(Tally::new(std::io::stderr(), manner(common), style)));
         Self { clock, tally }
     }
 
@@ -155,7 +155,7 @@ fn all(args: &Args, loaded: &Loaded) -> Code {
 
 fn run_seeds(args: &Args, plan: &Plan, seeds: &[u64]) -> Result<Vec<Kept>, sim::SimError> {
     let expect = expected(plan);
-    let (wanted, going) = (AtomicUsize::new(0), Going::new(args.common.quiet));
+    let (wanted, going) = (AtomicUsize::new(0), Going::new(&args.common));
     let word = match (expect, &plan.recovery) {
         (Some(class), _) => class.word(),
         (None, Some(_)) => "recovered",

@@ -1,6 +1,7 @@
 //! `stormwake target`: the built-in target alone, or as the child of a run.
 
 use super::exit::Code;
+use super::logging::Verbose;
 use crate::config::{Key, Node, Place, Problems, Read, Value};
 use crate::engine::live::clock::LiveClock;
 use crate::engine::live::target::{
@@ -44,6 +45,8 @@ pub struct Args {
     /// Serve a run: the plan on stdin, the counts on stdout, the end with stdin's.
     #[arg(long, hide = true)]
     child: bool,
+    #[command(flatten)]
+    verbose: Verbose,
 }
 
 /// The service as flags.
@@ -142,6 +145,8 @@ fn environment(error: impl Into<anyhow::Error>) -> Ended {
 
 /// Serves until Ctrl-C or SIGTERM, and sums up.
 fn alone(args: &Args) -> Result<(), Ended> {
+    // Of a child nobody reads the log: its stderr is kept for its last words.
+    args.verbose.start();
     let mut setup = match &args.plan {
         Some(path) => setup_of_file(path),
         None => args.service.read().map(|front| Setup { config: SystemConfig::of(front), seed: 1, changes: Vec::new() }),

@@ -65,6 +65,11 @@ impl Sketch {
         quantile(self.iter(), self.count, per_mille)
     }
 
+    /// The values that it holds, each as the middle of its bucket, from the smallest, and how many there are.
+    pub fn values(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
+        self.iter().map(|(bucket, n)| (Span::from_micros(middle_of(bucket)), n))
+    }
+
     /// The bytes that it keeps on the heap.
     pub fn bytes(&self) -> usize {
         self.packed.len()

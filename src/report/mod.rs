@@ -13,9 +13,12 @@ pub mod hgrm;
 pub mod hlog;
 pub mod html;
 pub mod layout;
+#[cfg(feature = "otlp")]
+pub mod otlp;
 pub mod plan_text;
 pub mod policies;
 pub mod progress;
+pub mod prometheus;
 pub mod published;
 #[cfg(test)]
 mod reference;

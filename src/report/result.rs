@@ -18,7 +18,7 @@ mod timeline;
 mod told;
 
 pub use build::result;
-pub(super) use build::{class, finding, fine, outcome, stopped, stretch_phases};
+pub(super) use build::{class, finding, fine, outcome, outcome_name, stopped, stretch_phases};
 pub use destinations::{DestinationResult, DestinationWindow};
 pub use heat::{HeatColumn, HeatMap};
 pub use info::{PlanInfo, PlanRef};

@@ -352,6 +352,7 @@ const BANS: &[Ban] = &[
         allowed: &["src/engine/live/clock.rs", "src/service/names.rs"],
         why: "one file reads a clock, and one has a hash table",
     },
+    Ban { text: "tracing::", allowed: &["src/engine/live/", "src/cli/"], why: "machines, the simulator and reports log nothing" },
     Ban { text: "tokio::", allowed: &["src/engine/live/", "src/cli/"], why: "the core needs no async runtime" },
     Ban { text: concat!("#[", "ignore"), allowed: &[], why: "a test runs or goes" },
     Ban { text: concat!("to", "do!("), allowed: &[], why: "nothing half-built is shipped" },

@@ -9,6 +9,7 @@
 use super::clock::Clock;
 use super::group::Group;
 use super::guard::Allowed;
+use super::redacted::Redacted;
 use super::signal::{Owing, Signals};
 use super::webhook::{Webhook, WebhookError};
 use crate::plan::{Deed, Plan};
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, JoinSet};
+use tracing::{info, warn};
 
 /// So much of what a command says is kept.
 const KEPT: usize = 300;
@@ -178,15 +180,17 @@ impl Outside {
         let due: Vec<Task> = due;
         for Task { index, name, within, deal, undo, .. } in due {
             let began = self.clock.now();
+            info!(action = ?name, what = %deal, "an action begins");
             // Owed from before it begins: half of it may be done when it fails.
-            self.owed.add(undo.map(|deal| Undo { index, name, within, deal }));
+            self.owed.add(undo.map(|deal| Undo { index, name: name.clone(), within, deal }));
             self.unanswered.push((index, began));
-            let answered = self.answered.clone();
+            let (answered, clock) = (self.answered.clone(), self.clock.clone());
             self.running.spawn(async move {
                 let (worked, detail) = match deal.settle(within).await {
                     Ok(detail) => (true, detail),
                     Err(detail) => (false, detail),
                 };
+                info!(action = ?name, worked, ms = clock.now().since(began).as_millis(), "an action has ended");
                 let _ = answered.send(Answer { index, began, worked, detail });
             });
         }
@@ -254,6 +258,7 @@ impl Owed {
                 Err("not begun: a third signal said to leave it undone".to_string())
             } else {
                 self.tell(true);
+                info!(action = index, what = %deal, "an action is being undone");
                 tokio::select! {
                     settled = deal.settle(*within) => settled,
                     () = Signals::left() => Err("cut short: a third signal said to leave it undone".to_string()),
@@ -278,12 +283,22 @@ impl Drop for Owed {
         if left.is_empty() {
             return;
         }
+        warn!(count = left.len(), "the coordinator broke: what it began is undone without it");
         let undoing = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.map(|runtime| runtime.block_on(Self(left).settle()).len()).unwrap_or_default()
         });
         // Nobody is left to be told.
         let _ = undoing.join();
+    }
+}
+
+impl std::fmt::Display for Deal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Command(words) => Redacted::Command(words).fmt(f),
+            Self::Call(webhook) => f.write_str(&webhook.name()),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::plan::target::allows;
 use crate::time::{Span, Timestamp};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
+use tracing::{debug, warn};
 
 /// How long a resolved name is used before it is resolved again.
 const CACHE: Span = Span::from_secs(5);
@@ -117,8 +118,12 @@ impl Allowed {
         if addresses.is_empty() {
             return Err(unknown("it has no address".into()));
         }
-        addresses.iter().try_for_each(|address| self.check(host, address.ip()))?;
-        Ok(addresses)
+        let checked = addresses.iter().try_for_each(|address| self.check(host, address.ip()));
+        match &checked {
+            Ok(()) => debug!(?host, ?addresses, approved = self.approved, "a host may be dialled"),
+            Err(why) => warn!(?host, ?addresses, approved = self.approved, %why, "a host must not be dialled"),
+        }
+        checked.map(|()| addresses)
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod actions;
 pub mod certificates;
 pub mod clock;
+pub mod exporter;
 pub mod external;
 pub mod file;
 pub mod group;
@@ -10,9 +11,13 @@ pub mod guard;
 pub mod limits;
 pub mod plane;
 pub mod proxy;
+#[cfg(feature = "otlp")]
+pub mod pusher;
+pub mod redacted;
 pub mod run;
 pub mod shard;
 pub mod signal;
+pub mod small_server;
 pub mod stop;
 pub mod target;
 pub mod timer;

@@ -3,6 +3,7 @@
 use super::clock::Clock;
 use super::group::Group;
 use super::guard::{Allowed, GuardError};
+use super::redacted::Redacted;
 use super::tls::{self, TlsError};
 use super::transport::Io;
 use crate::gate::config::{Probe, StopConfig, StopTrigger};
@@ -19,6 +20,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
+use tracing::debug;
 
 /// The longest that one check may take, however seldom it is asked; a slower one has failed.
 const TIME_LIMIT: Span = Span::from_secs(10);
@@ -135,6 +137,7 @@ async fn ask_forever(index: usize, asker: Asker, every: Span, clock: Arc<dyn Clo
             Ok(Err(detail)) => (false, detail),
             Err(_) => (false, format!("no answer within {limit}")),
         };
+        debug!(?check, passed, ms = clock.now().since(asked).as_millis(), "a check of stop_if was asked");
         let answer = Answer { index, check: check.clone(), asked, at: clock.now(), passed, detail };
         if heard.send(answer).await.is_err() {
             return;
@@ -176,7 +179,7 @@ impl Asker {
                 Err(source) => return Err(CheckError::Tls { check, source }),
             },
         };
-        Ok(Self { name: check, way: Way::Http { to, allowed: allowed.clone(), tls } })
+        Ok(Self { name: Redacted::Url(&check).to_string(), way: Way::Http { to, allowed: allowed.clone(), tls } })
     }
 
     async fn ask(&self) -> Result<String, String> {

@@ -1,6 +1,7 @@
 //! A request to a webhook, ready to be sent: built, its host checked, before the run begins.
 
 use super::guard::{Allowed, GuardError, Whereabouts};
+use super::redacted::Redacted;
 use super::tls::{self, TlsError};
 use super::transport::{HeaderError, Io, headers_of};
 use crate::plan::{Call, Scheme, StatusSet, TargetUrl};
@@ -67,9 +68,9 @@ impl Webhook {
         Ok(Self { to, method, headers, body, expect: call.expect.clone(), at, tls })
     }
 
-    /// What it is, for a message.
+    /// What it is, for a message: a query may hold a secret, and is left out.
     pub fn name(&self) -> String {
-        format!("{} {}{}", self.method, self.to.authority(), self.to.path)
+        format!("{} {}{}", self.method, self.to.authority(), Redacted::Url(&self.to.path))
     }
 
     /// Sends it: what was answered, as an error where that is not what is expected. Never ends by itself where nobody answers.
@@ -77,32 +78,44 @@ impl Webhook {
     /// # Errors
     /// Whatever keeps it from being answered as expected, in words.
     pub async fn send(&self) -> Result<String, String> {
+        self.send_body(self.body.clone()).await
+    }
+
+    /// [`Webhook::send`] with another body.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn send_body(&self, body: Bytes) -> Result<String, String> {
         let at = self.at.clone();
         // Checked each time: a name may move to where it must not be followed.
         let resolved = tokio::task::spawn_blocking(move || at.find()).await;
         let addresses = resolved.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         let stream = TcpStream::connect(&addresses[..]).await.map_err(|error| error.to_string())?;
         match &self.tls {
-            None => self.exchange(stream).await,
+            None => self.exchange(stream, body).await,
             Some((connector, name)) => {
                 let stream = connector.connect(name.clone(), stream).await.map_err(|error| error.to_string())?;
-                self.exchange(stream).await
+                self.exchange(stream, body).await
             }
         }
     }
 
-    async fn exchange<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, stream: S) -> Result<String, String> {
+    async fn exchange<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+        &self,
+        stream: S,
+        body: Bytes,
+    ) -> Result<String, String> {
         let handshake = hyper::client::conn::http1::handshake(Io(stream)).await;
         let (mut sender, connection) = handshake.map_err(|error| error.to_string())?;
         let mut request = Request::builder().method(self.method.clone()).uri(&self.to.path).header(HOST, self.to.authority());
         if let Some(headers) = request.headers_mut() {
             headers.extend(self.headers.clone());
             // RFC 9110, 8.6: a method that is meant to carry a body says so where there is none.
-            if self.body.is_empty() && [Method::POST, Method::PUT, Method::PATCH].contains(&self.method) {
+            if body.is_empty() && [Method::POST, Method::PUT, Method::PATCH].contains(&self.method) {
                 headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
             }
         }
-        let request = request.body(Full::new(self.body.clone())).map_err(|error| error.to_string())?;
+        let request = request.body(Full::new(body)).map_err(|error| error.to_string())?;
         let mut moving = JoinSet::new();
         moving.spawn(connection);
         let response = sender.send_request(request).await.map_err(|error| error.to_string())?;

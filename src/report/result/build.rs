@@ -62,7 +62,7 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
 }
 
 /// The name of an attempt's outcome: `success`, `status_503`, `timeout`, …
-fn outcome_name(outcome: AttemptOutcome) -> String {
+pub(in crate::report) fn outcome_name(outcome: AttemptOutcome) -> String {
     match outcome {
         AttemptOutcome::Success => "success".into(),
         AttemptOutcome::Status(status) => format!("status_{status}"),

@@ -2,6 +2,7 @@
 
 use super::lease::Leased;
 use super::{v1, wire};
+use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::transport::Io;
 use crate::fault::external::{Call, Hand, Harm, Held, Server, Wish};
 use crate::time::Span;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
+use tracing::debug;
 
 /// How long a call may take.
 const CALL: Span = Span::from_secs(2);
@@ -227,10 +229,17 @@ impl Endpoint {
 
     async fn ask(&self, method: &Method, path: &str, body: Option<String>) -> Result<(StatusCode, Bytes), ApiError> {
         let error = |problem: String| ApiError::Io { call: format!("{method} {path}"), problem };
-        match tokio::time::timeout(CALL.to_std(), self.exchange(method, path, body)).await {
+        let began = LiveClock::starting_now();
+        let answer = match tokio::time::timeout(CALL.to_std(), self.exchange(method, path, body)).await {
             Ok(answer) => answer.map_err(error),
             Err(_) => Err(error(format!("no answer within {CALL}"))),
+        };
+        let (server, ms) = (&self.authority, began.now().0 / 1_000_000);
+        match &answer {
+            Ok((status, _)) => debug!(%server, %method, path, status = status.as_u16(), ms, "a server of faults was called"),
+            Err(problem) => debug!(%server, %problem, ms, "a server of faults did not answer"),
         }
+        answer
     }
 
     async fn exchange(&self, method: &Method, path: &str, body: Option<String>) -> Result<(StatusCode, Bytes), String> {

@@ -3,6 +3,7 @@
 use super::client::{ApiError, Endpoint};
 use crate::time::Span;
 use std::sync::{Arc, Mutex, PoisonError};
+use tracing::{info, trace, warn};
 
 /// How long it lasts.
 pub const TTL: Span = Span::from_secs(5);
@@ -38,6 +39,7 @@ impl Leased {
 /// Whatever keeps it from being had.
 pub(super) async fn begin(endpoint: &Endpoint) -> Result<(), ApiError> {
     let id = endpoint.begin_lease(TTL).await?;
+    info!(server = %endpoint.authority, lease = %id, ttl = %TTL, "a lease begins");
     endpoint.lease.set(Some(id));
     Ok(())
 }
@@ -51,8 +53,13 @@ pub(super) async fn keep(endpoint: Endpoint) {
         ticks.tick().await;
         let Some(id) = endpoint.lease.id() else { return };
         // What failed for another reason is tried again.
-        if let Ok(false) = endpoint.renew_lease(&id).await {
-            let _ = begin(&endpoint).await;
+        match endpoint.renew_lease(&id).await {
+            Ok(true) => trace!(server = %endpoint.authority, "a lease was renewed"),
+            Ok(false) => {
+                warn!(server = %endpoint.authority, lease = %id, "the server has forgotten the lease: another one begins");
+                let _ = begin(&endpoint).await;
+            }
+            Err(problem) => warn!(server = %endpoint.authority, %problem, "a lease was not renewed"),
         }
     }
 }
@@ -60,7 +67,8 @@ pub(super) async fn keep(endpoint: Endpoint) {
 /// Ends it, as far as the server can be asked; else it ends by itself.
 pub(super) async fn end(endpoint: &Endpoint) {
     if let Some(id) = endpoint.lease.id() {
-        let _ = endpoint.end_lease(&id).await;
+        let ended = endpoint.end_lease(&id).await.is_ok();
+        info!(server = %endpoint.authority, lease = %id, ended, "the lease ends");
         endpoint.lease.set(None);
     }
 }

@@ -11,6 +11,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+use tracing::{info, warn};
 
 /// How long it may take to be ready.
 const READY: Span = Span::from_secs(5);
@@ -47,6 +48,7 @@ impl Watchdog {
         let mut command = Command::new(program);
         command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().map_err(|error| format!("it cannot be started: {error}"))?;
+        info!(pid = child.id(), charges = charges.len(), "the watchdog was started");
         let missing = "both are piped, and taken once";
         let (pipe, says) = (child.stdin.take().expect(missing), child.stdout.take().expect(missing));
         // A write must not wait for a watchdog that is stuck.
@@ -94,7 +96,8 @@ impl Watchdog {
 
     /// Tells it that nothing is left to remove, and waits until it has gone.
     pub async fn dismiss(&self) {
-        let _ = self.say("done");
+        let told = self.say("done");
+        info!(told = told.is_ok(), "the watchdog is dismissed: nothing is left");
         self.leave();
         let gone = async {
             while matches!(self.child.lock().unwrap_or_else(PoisonError::into_inner).try_wait(), Ok(None)) {
@@ -102,6 +105,7 @@ impl Watchdog {
             }
         };
         if tokio::time::timeout(END.to_std(), gone).await.is_err() {
+            warn!("the watchdog does not end by itself: it is killed");
             self.kill();
         }
     }

@@ -7,6 +7,7 @@ use super::registry::Entry;
 use super::{Acting, Plane, Running, Settling, State};
 use crate::time::{Span, Timestamp};
 use std::collections::BTreeMap;
+use tracing::{info, trace, warn};
 
 /// What a proxy has counted since it listens where it does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,6 +98,7 @@ impl Plane {
     /// A length out of bounds, or too many leases.
     pub fn begin_lease(&self, ttl: Option<Span>) -> Result<Lease, Refusal> {
         let begun = self.lock().leases.begin(ttl, self.clock.now());
+        info!(begun = begun.is_ok(), "a lease was asked for");
         self.bell.ring();
         begun
     }
@@ -108,6 +110,7 @@ impl Plane {
     pub fn renew_lease(&self, id: &str, ttl: Option<Span>) -> Result<Lease, Refusal> {
         self.expire();
         let renewed = self.lock().leases.renew(id, ttl, self.clock.now());
+        trace!(renewed = renewed.is_ok(), "a lease was to be renewed");
         self.bell.ring();
         renewed
     }
@@ -120,6 +123,7 @@ impl Plane {
         let settling = {
             let mut state = self.lock();
             let ended = state.leases.end(id)?;
+            info!(lease = ?ended.id, "a lease has ended: what it holds is undone");
             let undone = state.registry.undone(&[ended.id], self.clock.now());
             self.undo(undone, &mut state)
         };
@@ -154,6 +158,7 @@ impl Plane {
         let now = self.clock.now();
         let ended = state.leases.expire(now);
         if !ended.is_empty() {
+            warn!(leases = ?ended, "leases were not renewed in time: what they hold is undone");
             let undone = state.registry.undone(&ended, now);
             drop(self.undo(undone, &mut state));
         }

@@ -34,6 +34,7 @@ use super::certificates::{Authority, CertificateError};
 use super::clock::{Clock, LiveClock};
 use super::guard::Allowed;
 use super::proxy::{ClientTls, Entrance, Port, Protocol, Proxy, ProxyError, ProxySetup, Upstream};
+use super::redacted::Redacted;
 use super::tls;
 use crate::fault::{Active, Matchers, Origin, Rule};
 use crate::plan::TlsFront;
@@ -48,6 +49,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use tracing::info;
 
 /// How long a call waits until what it changed is so everywhere. It is in force from before that.
 const SETTLE: Duration = Duration::from_millis(25);
@@ -231,6 +233,7 @@ impl Plane {
             let mut state = self.lock();
             let lease = state.leases.of_call(lease)?;
             leases::may_remove(state.registry.get(name)?, lease.as_ref())?;
+            info!(proxy = ?name, "a proxy is removed");
             state.registry.remove(name);
             state.end(name)
         };
@@ -302,6 +305,9 @@ impl Plane {
         let mut bound = self.bind(&mut all, found, state)?;
         let mut settling = Settling::default();
         for Wanted { entry, moves } in &all {
+            let Entry { name, listen, enabled, .. } = entry;
+            let upstream = Redacted::Url(&entry.upstream);
+            info!(proxy = ?name, %listen, %upstream, enabled, toxics = entry.toxics.len(), binds = moves, "a proxy is made or changed");
             let before = state.running.get(&entry.name).map(|running| running.rules.clone()).unwrap_or_default();
             if *moves {
                 settling.join(state.end(&entry.name));

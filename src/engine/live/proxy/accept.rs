@@ -23,6 +23,7 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tracing::trace;
 
 /// Connections of one door at once.
 const MAX_CONNECTIONS: usize = 20_000;
@@ -93,6 +94,7 @@ impl Door {
         let (hub, upstream, origin) = (self.hub.clone(), self.upstream.clone(), self.origin);
         hub.control.take_in(hub.shard, origin.fleet);
         let number = hub.control.numbers[usize::from(origin.fleet)].fetch_add(1, Ordering::Relaxed);
+        trace!(fleet = origin.fleet, number, "a proxy was connected to");
         let http = self.protocol == Protocol::Http;
         let course = Course { connection: Request::foreign(origin, number, 0), judges_requests: http };
         let (link, tls) = (Link::new(client, hub.clone(), course), self.tls.clone());
@@ -116,6 +118,7 @@ impl Door {
         if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset) {
             return;
         }
+        trace!(addr = %self.addr, %error, "a proxy could not accept a connection");
         if is_exhaustion(error) {
             Trouble::count(&self.hub.control.trouble.accepts);
         }

@@ -12,6 +12,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tracing::trace;
 
 /// Gives the address to dial, or says why there is none. Called at every connect, on the connection's own task: it
 /// must not block for long.
@@ -165,7 +166,12 @@ impl Upstream {
     async fn connect(&self, clock: &dyn Clock) -> Result<(TcpStream, Span), DialError> {
         let addrs = (self.resolve)().map_err(DialError::Denied)?;
         let began = clock.now();
-        let stream = TcpStream::connect(addrs.as_slice()).await.map_err(DialError::Io)?;
+        let connected = TcpStream::connect(addrs.as_slice()).await;
+        match &connected {
+            Ok(_) => trace!(?addrs, "connected to an upstream"),
+            Err(error) => trace!(?addrs, %error, "an upstream takes no connection"),
+        }
+        let stream = connected.map_err(DialError::Io)?;
         stream.set_nodelay(true).map_err(DialError::Io)?;
         Ok((stream, clock.now().since(began)))
     }

@@ -16,7 +16,7 @@ use crate::engine::live::stop::{self, Checks};
 use crate::engine::live::target::{TargetError, TargetProcess};
 use crate::engine::live::tls;
 use crate::engine::live::transport::Requests;
-use crate::engine::shared::{WINDOW, origins, shared_state};
+use crate::engine::shared::{WINDOW, fleet_number, origins, shared_state};
 use crate::fault::{Phase, Timeline};
 use crate::fleet::Connections;
 use crate::fleet::workers::config::LIVE_UNLIMITED;
@@ -28,6 +28,7 @@ use crate::time::Span;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::mpsc;
+use tracing::{debug, info};
 
 /// How long connecting all clients may take.
 const WARM_UP_LIMIT: Span = Span::from_secs(60);
@@ -66,12 +67,14 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     let proxy = Arc::new(Proxy::bind(setup_of_proxy)?);
     let backlog = note_backlog(&proxy, &plan, &mut warnings);
     let (proxies, told) = Proxies::open(proxy, &plan, upstreams.all, &timeline, shards, &clock)?;
+    log_listening(&plan, &proxies);
     let notes = backlog.into_iter().chain(notices.notes).chain(told).collect();
     let phases = timeline.phases(plan.length);
     let (heard, mut messages) = mpsc::unbounded_channel();
     let shards = spawn_shards(shards, &plan, &requests, &proxies, &clock, &phases, &heard)?;
     drop(heard);
     let unconnected = unless_interrupted(&mut signals, warm_up(shards.len(), &mut messages)).await??;
+    info!(shards = shards.len(), unconnected, "the clients are connected");
     if unconnected > 0 {
         warnings.push(format!(
             "{unconnected} clients could not connect before the run began; they will try with their first attempt"
@@ -101,6 +104,12 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         commands: setup.commands,
         hearing: Hearing::start(setup.observer)?,
     })
+}
+
+fn log_listening(plan: &Plan, proxies: &Proxies) {
+    for (fleet, of) in plan.fleets.iter().enumerate() {
+        debug!(fleet = ?of.name, at = %proxies.main.addr(fleet_number(fleet)), "a proxy listens for a fleet");
+    }
 }
 
 /// Starts the built-in target, where there is no other to go to.

@@ -12,6 +12,7 @@ use crate::plan::proxy::{Bodyless, ProxyConfig, Spoken};
 use crate::plan::{Plan, TlsBack, TlsFront};
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
+use tracing::info;
 
 /// Every proxy of a run.
 pub struct Proxies {
@@ -58,6 +59,7 @@ impl Proxies {
                 proxy = proxy.with_tls(encrypted(front, authority)?);
                 notes.extend(told_of(name, config, front));
             }
+            info!(proxy = ?name, %listen, tls = config.tls.is_some(), "a proxy of the plan listens");
             let repeats = &config.repeats;
             let tap = Tap::new(WINDOW, repeats.within, repeats.bodyless == Bodyless::Path);
             named.push(Named { number, name: name.to_string(), proxy: Arc::new(proxy.with_tap(tap)) });

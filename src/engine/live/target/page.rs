@@ -1,6 +1,7 @@
-//! What the server shows of itself: its counts as JSON, and as Prometheus reads them (text format 0.0.4).
+//! What the server shows of itself: its counts as JSON, and for Prometheus.
 
 use super::wire::{CallStats, Stats, TargetStats};
+use crate::exposition::{Family, Kind, MEDIA_TYPE, Sample, text};
 use crate::service::Holding;
 use bytes::Bytes;
 use http_body_util::Full;
@@ -8,7 +9,6 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// A page of plain text.
 pub fn page(status: StatusCode, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
@@ -22,7 +22,7 @@ pub fn json(what: &impl Serialize) -> Response<Full<Bytes>> {
 
 /// The counts as Prometheus reads them.
 pub fn metrics(stats: &TargetStats, holding: &[(String, Holding)]) -> Response<Full<Bytes>> {
-    typed(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", exposition(stats, holding))
+    typed(StatusCode::OK, MEDIA_TYPE, exposition(stats, holding))
 }
 
 fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Full<Bytes>> {
@@ -32,109 +32,94 @@ fn typed(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Resp
     response
 }
 
-/// A family of the exposition: its name without `stormwake_target_`, its kind, its help, and its samples by label.
-type Family<'a> = (&'static str, &'static str, &'static str, Vec<(String, f64)>);
-
 fn exposition(stats: &TargetStats, holding: &[(String, Holding)]) -> String {
-    let mut text = String::new();
-    for (name, kind, help, samples) in
-        families(&stats.front, holding).into_iter().chain(of_services(&stats.services, holding)).chain(of_calls(&stats.calls))
-    {
-        let name = format!("stormwake_target_{name}");
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        for (labels, value) in samples {
-            let _ = writeln!(text, "{name}{labels} {value}");
-        }
-    }
-    text
+    let all = families(&stats.front, holding).into_iter();
+    let all: Vec<Family> = all.chain(of_services(&stats.services, holding)).chain(of_calls(&stats.calls)).collect();
+    text(&all)
+}
+
+fn family(name: &str, kind: Kind, help: &'static str, samples: Vec<Sample>) -> Family {
+    Family::new(format!("stormwake_target_{name}"), kind, help, samples)
 }
 
 /// What each of several services counted.
-fn of_services<'a>(services: &BTreeMap<String, Stats>, holding: &[(String, Holding)]) -> Vec<Family<'a>> {
-    let label = |name: &str| format!("{{service=\"{}\"}}", escaped(name));
-    let of = |value: fn(&Stats) -> u64| -> Vec<(String, f64)> {
-        services.iter().map(|(name, stats)| (label(name), value(stats) as f64)).collect()
+fn of_services(services: &BTreeMap<String, Stats>, holding: &[(String, Holding)]) -> Vec<Family> {
+    let label = |name: &String| vec![("service", name.clone())];
+    let of = |value: fn(&Stats) -> u64| -> Vec<Sample> {
+        services.iter().map(|(name, stats)| Sample::count(label(name), value(stats))).collect()
     };
     let refused = |stats: &Stats| stats.refused().iter().map(|(_, count)| count).sum();
-    let holds = |value: fn(&Holding) -> f64| -> Vec<(String, f64)> {
+    let holds = |value: fn(&Holding) -> f64| -> Vec<Sample> {
         // One service alone has no name.
-        holding.iter().filter(|_| !services.is_empty()).map(|(name, holding)| (label(name), value(holding))).collect()
+        let named = holding.iter().filter(|_| !services.is_empty());
+        named.map(|(name, holding)| Sample::level(label(name), value(holding))).collect()
     };
-    let all: Vec<Family<'a>> = vec![
-        ("service_requests_total", "counter", "Requests that came, by service.", of(|s| s.arrived)),
-        ("service_served_total", "counter", "Requests served to the end, by service.", of(|s| s.served)),
-        ("service_refused_total", "counter", "Requests refused, dropped or lost, by service.", of(refused)),
-        ("service_queued", "gauge", "Requests that wait, by service.", of(|s| s.queued)),
-        ("service_in_service", "gauge", "Requests in service, by service.", of(|s| s.in_service)),
-        (
+    vec![
+        family("service_requests_total", Kind::Counter, "Requests that came, by service.", of(|s| s.arrived)),
+        family("service_served_total", Kind::Counter, "Requests served to the end, by service.", of(|s| s.served)),
+        family("service_refused_total", Kind::Counter, "Requests refused, dropped or lost, by service.", of(refused)),
+        family("service_queued", Kind::Gauge, "Requests that wait, by service.", of(|s| s.queued)),
+        family("service_in_service", Kind::Gauge, "Requests in service, by service.", of(|s| s.in_service)),
+        family(
             "service_capacity_ratio",
-            "gauge",
+            Kind::Gauge,
             "The capacity by now as a share of what the plan gives, by service.",
             holds(|h| h.capacity),
         ),
-        ("service_down", "gauge", "1 while it is down for a restart, by service.", holds(|h| f64::from(h.is_down))),
-    ];
-    all.into_iter().filter(|(_, _, _, samples)| !samples.is_empty()).collect()
+        family("service_down", Kind::Gauge, "1 while it is down for a restart, by service.", holds(|h| f64::from(h.is_down))),
+    ]
 }
 
 /// What came of the calls between services.
-fn of_calls<'a>(calls: &[CallStats]) -> Vec<Family<'a>> {
-    let label = |c: &CallStats| format!("{{from=\"{}\",to=\"{}\"}}", escaped(&c.from), escaped(&c.to));
-    let of = |value: fn(&CallStats) -> u64| -> Vec<(String, f64)> { calls.iter().map(|c| (label(c), value(c) as f64)).collect() };
-    let all: Vec<Family<'a>> = vec![
-        ("calls_total", "counter", "Calls of another service.", of(|c| c.calls)),
-        ("call_attempts_total", "counter", "Attempts of calls.", of(|c| c.attempts)),
-        ("calls_failed_total", "counter", "Calls that were given up by their policy.", of(|c| c.failed)),
-    ];
-    all.into_iter().filter(|(_, _, _, samples)| !samples.is_empty()).collect()
+fn of_calls(calls: &[CallStats]) -> Vec<Family> {
+    let of = |value: fn(&CallStats) -> u64| -> Vec<Sample> {
+        let label = |call: &CallStats| vec![("from", call.from.clone()), ("to", call.to.clone())];
+        calls.iter().map(|call| Sample::count(label(call), value(call))).collect()
+    };
+    vec![
+        family("calls_total", Kind::Counter, "Calls of another service.", of(|c| c.calls)),
+        family("call_attempts_total", Kind::Counter, "Attempts of calls.", of(|c| c.attempts)),
+        family("calls_failed_total", Kind::Counter, "Calls that were given up by their policy.", of(|c| c.failed)),
+    ]
 }
 
-/// A name as a label's value.
-fn escaped(name: &str) -> String {
-    name.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
-fn families<'a>(s: &Stats, holding: &[(String, Holding)]) -> Vec<Family<'a>> {
+fn families(s: &Stats, holding: &[(String, Holding)]) -> Vec<Family> {
     let front = holding.first().map(|(_, holding)| holding);
-    let one = |value: f64| vec![(String::new(), value)];
-    let count = |value: u64| one(value as f64);
-    let by = |label: &str, values: &[(&str, f64)]| -> Vec<(String, f64)> {
-        values.iter().map(|(word, value)| (format!("{{{label}=\"{word}\"}}"), *value)).collect()
+    let one = |value: f64| vec![Sample::level(Vec::new(), value)];
+    let count = |value: u64| vec![Sample::count(Vec::new(), value)];
+    let by = |label: &'static str, values: &[(&str, f64)]| -> Vec<Sample> {
+        values.iter().map(|(word, value)| Sample::level(vec![(label, (*word).into())], *value)).collect()
     };
     let refused: Vec<(&str, f64)> = s.refused().iter().map(|(cause, count)| (*cause, *count as f64)).collect();
     let work = [("useful", s.useful_seconds), ("wasted", s.wasted_seconds), ("refusing", s.refusing_seconds)];
     let duplicates = [("executed", s.duplicates_executed as f64), ("suppressed", s.duplicates_suppressed as f64)];
+    let changes = holding.iter().map(|(_, of)| of.changes).sum();
+    let counter = |name, help, samples| family(name, Kind::Counter, help, samples);
+    let gauge = |name, help, samples| family(name, Kind::Gauge, help, samples);
     vec![
-        ("requests_total", "counter", "Requests that came.", count(s.arrived)),
-        ("served_total", "counter", "Requests served to the end, for clients there or gone.", count(s.served)),
-        ("served_for_nobody_total", "counter", "Of them, those whose client had gone.", count(s.served_for_nobody)),
-        ("refused_total", "counter", "Requests refused, dropped or lost, by cause.", by("cause", &refused)),
-        ("cancelled_total", "counter", "Requests whose client went before the answer.", count(s.cancelled)),
-        ("given_up_total", "counter", "Of them, those whose work was given up.", count(s.given_up)),
-        (
+        counter("requests_total", "Requests that came.", count(s.arrived)),
+        counter("served_total", "Requests served to the end, for clients there or gone.", count(s.served)),
+        counter("served_for_nobody_total", "Of them, those whose client had gone.", count(s.served_for_nobody)),
+        counter("refused_total", "Requests refused, dropped or lost, by cause.", by("cause", &refused)),
+        counter("cancelled_total", "Requests whose client went before the answer.", count(s.cancelled)),
+        counter("given_up_total", "Of them, those whose work was given up.", count(s.given_up)),
+        counter(
             "duplicates_total",
-            "counter",
             "Repeated operations, served again or answered from what was there.",
             by("outcome", &duplicates),
         ),
-        ("work_seconds_total", "counter", "Service, by what it was for.", by("kind", &work)),
-        ("accept_errors_total", "counter", "Connections that could not be accepted at once.", count(s.accept_errors)),
-        (
-            "changes_total",
-            "counter",
-            "Changes made to the service while it ran.",
-            count(holding.iter().map(|(_, of)| of.changes).sum()),
-        ),
-        ("queued", "gauge", "Requests that wait.", count(s.queued)),
-        ("in_service", "gauge", "Requests in service.", count(s.in_service)),
-        ("connections", "gauge", "Open connections.", count(s.connections)),
-        (
+        counter("work_seconds_total", "Service, by what it was for.", by("kind", &work)),
+        counter("accept_errors_total", "Connections that could not be accepted at once.", count(s.accept_errors)),
+        counter("changes_total", "Changes made to the service while it ran.", count(changes)),
+        gauge("queued", "Requests that wait.", count(s.queued)),
+        gauge("in_service", "Requests in service.", count(s.in_service)),
+        gauge("connections", "Open connections.", count(s.connections)),
+        gauge(
             "capacity_ratio",
-            "gauge",
             "The capacity by now as a share of what the plan gives.",
             one(front.map_or(1.0, |of| of.capacity)),
         ),
-        ("down", "gauge", "1 while the service is down for a restart.", one(front.map_or(0.0, |of| f64::from(of.is_down)))),
+        gauge("down", "1 while the service is down for a restart.", one(front.map_or(0.0, |of| f64::from(of.is_down)))),
     ]
 }
 

@@ -14,6 +14,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot, watch};
+use tracing::{debug, info, warn};
 
 /// How long a child may take to be ready: it has a plan to read and a port to open.
 const READY: Span = Span::from_secs(10);
@@ -70,7 +71,10 @@ impl TargetProcess {
             Err(_) => return Err(TargetError::NotReady { patience, stderr: running.stderr() }),
         };
         match serde_json::from_str::<Ready>(&line) {
-            Ok(Ready { ready: addr }) => Ok(Self { running, stdin, addr }),
+            Ok(Ready { ready: addr }) => {
+                info!(pid = running.child.id(), %addr, "the built-in target has started");
+                Ok(Self { running, stdin, addr })
+            }
             Err(_) => {
                 let line = line.trim().chars().take(200).collect();
                 Err(TargetError::Protocol { program: shown, line })
@@ -90,6 +94,7 @@ impl TargetProcess {
 
     /// Has it make a change: the plan's action of this number. Never waits.
     pub fn change(&self, action: usize) {
+        debug!(action, "the built-in target is told to make a change");
         let line = serde_json::to_string(&Change { change: action }).expect("a number becomes JSON");
         // One that has ended makes no change, and does not say that it did.
         let _ = self.stdin.send(line + "\n");
@@ -111,6 +116,7 @@ impl TargetProcess {
     /// Why it is no longer running, in a sentence; none while it is.
     pub fn died(&mut self) -> Option<String> {
         let status = self.running.child.try_wait().ok().flatten()?;
+        warn!(pid = self.running.child.id(), %status, "the built-in target has died");
         // It ends in good order only where it is told to, and nobody here has told it.
         let status = if status.success() { "told to by someone else, as with SIGTERM".into() } else { status.to_string() };
         let stderr = self.running.stderr();
@@ -125,7 +131,8 @@ impl TargetProcess {
     async fn stop_within(self, patience: Span) -> Option<ServiceCounts> {
         let Self { mut running, stdin, .. } = self;
         drop(stdin);
-        running.collect(patience).await;
+        let status = running.collect(patience).await.map(|status| status.to_string());
+        info!(pid = running.child.id(), status, "the built-in target has ended");
         running.stats().map(Into::into)
     }
 }

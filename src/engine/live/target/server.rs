@@ -26,6 +26,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Notify, watch};
+use tracing::{debug, info};
 
 /// How many connections may wait to be accepted; the kernel takes the smaller of this and `somaxconn`.
 const BACKLOG: u32 = 8192;
@@ -129,6 +130,8 @@ impl Handle {
 
     /// Changes the service at once.
     pub fn change(&self, change: &ServiceChange) {
+        info!("the service is changed");
+        debug!(?change, "what is changed of it");
         self.0.desk.change(change);
     }
 

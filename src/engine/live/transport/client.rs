@@ -13,6 +13,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use tracing::trace;
 
 /// What the connections of one fleet in one region share.
 pub struct Wire {
@@ -206,6 +207,9 @@ async fn attempt(wire: &Wire, line: &mut Option<Line>, send: &Send) -> Answer {
 impl Wire {
     async fn connect(&self) -> io::Result<Line> {
         let opened = Line::open(self.door.addr).await;
+        if let Err(error) = &opened {
+            trace!(proxy = %self.door.addr, %error, "a client could not connect");
+        }
         if opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
             (self.door.on_refused)();
         }

@@ -9,6 +9,7 @@ use super::Plane;
 use super::decode;
 use super::refusal::Refusal;
 use super::registry::Entry;
+use crate::exposition::MEDIA_TYPE;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
@@ -92,7 +93,7 @@ async fn answer(plane: &Plane, asked: Asked<'_>) -> Response<Full<Bytes>> {
     }
     let answered = match call {
         Call::Version => Ok(page(200, "application/json;charset=utf-8", VERSION)),
-        Call::Metrics => Ok(page(200, "text/plain; version=0.0.4; charset=utf-8", plane.metrics())),
+        Call::Metrics => Ok(page(200, MEDIA_TYPE, plane.metrics())),
         Call::Proxies if method == Method::GET => Ok(json(200, proxies_json(&plane.entries()))),
         Call::Proxies => create(plane, &asked).await,
         Call::Proxy(name) => proxy(plane, &asked, name).await,
