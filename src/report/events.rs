@@ -119,11 +119,11 @@ enum Happened<'a> {
         /// How many requests and connects it touched.
         touched: u64,
     },
-    /// A fault was ended by hand, before the plan ends it.
+    /// Somebody ends a fault by hand, before the plan would; `fault_ended` follows.
     FaultCutShort {
         /// Its name.
         fault: &'a str,
-        /// By whom.
+        /// Who ends it.
         by: By,
     },
     /// An action of the timeline was done, or tried.
@@ -168,12 +168,12 @@ enum Happened<'a> {
     Note {
         /// What.
         text: &'a str,
-        /// By whom.
+        /// Who notes it.
         by: By,
     },
-    /// Something that the operator wanted could not be done.
+    /// Something was asked of the run while it went on, and is not done.
     Refused {
-        /// What, and why.
+        /// What, and why, in a sentence.
         text: &'a str,
     },
     /// Something that the user should know.
@@ -185,13 +185,13 @@ enum Happened<'a> {
     Ended,
 }
 
-/// Who did something.
+/// Who does something.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum By {
-    /// Whoever runs the plan.
+    /// Whoever watches the run.
     Operator,
-    /// The program.
+    /// The program itself.
     Stormwake,
 }
 
@@ -222,11 +222,11 @@ impl<'a> Happened<'a> {
             RunEvent::PhaseStarted { phase } => Self::PhaseStarted { phase },
             RunEvent::FaultStarted { fault } => Self::FaultStarted { fault },
             RunEvent::FaultEnded { fault, touched } => Self::FaultEnded { fault, touched: *touched },
+            RunEvent::FaultCutShort { fault } => Self::FaultCutShort { fault, by: By::Operator },
             RunEvent::Acted { action } => Self::acted(action),
             RunEvent::Undone { action, confirmed, detail } => Self::Undone { action, confirmed: *confirmed, detail },
             RunEvent::Stopping { reason } => Self::Stopping { reason },
             RunEvent::Check { check, passed, detail } => Self::Check { check, passed: *passed, detail },
-            RunEvent::FaultCutShort { fault } => Self::FaultCutShort { fault, by: By::Operator },
             RunEvent::Note { text } => Self::Note { text, by: By::Stormwake },
             RunEvent::Noted { text } => Self::Note { text, by: By::Operator },
             RunEvent::Refused { text } => Self::Refused { text },
