@@ -122,7 +122,7 @@ fn lost(result: &RunResult) -> Vec<Tile> {
     let totals = &result.totals;
     let slope = result.recovery.as_ref().and_then(|recovery| recovery.backlog_slope);
     let slope = slope.map_or(String::new(), |slope| format!("{slope:+.1}/s at the end"));
-    let of = format!("{} of {} operations", count(totals.succeeded), count(totals.operations));
+    let of = format!("{} succeeded, {} failed", count(totals.succeeded), count(totals.failed));
     vec![
         Tile::new("backlog at the end", known(totals.backlog, count), slope),
         Tile::new("success", known(totals.success, |x| percent(Some(x))), of),

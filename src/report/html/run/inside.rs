@@ -20,7 +20,7 @@ pub fn inside(view: &View) -> Section {
 fn backlog(view: &View) -> String {
     let backlog = view.figure(|window| Some(window.backlog as f64));
     let late = view.figure(|window| Some(window.late as f64));
-    let mut chart = TimeChart::new("c-backlog", "Backlog, operations", Unit::Count, &view.backdrop);
+    let mut chart = TimeChart::new("c-backlog", "Backlog, operations", Unit::Count, &view.aside);
     chart.gist = view.gist("Backlog", Unit::Count, &backlog);
     chart.series = vec![Series { filled: true, ..series("backlog", Colour::Blue, Dash::Solid, backlog) }];
     if view.windows.iter().any(|window| window.late > 0) {
@@ -31,7 +31,7 @@ fn backlog(view: &View) -> String {
 
 fn age(view: &View) -> String {
     let age = view.figure(|window| window.oldest_age_ms);
-    let mut chart = TimeChart::new("c-age", "Age of the oldest operation in it", Unit::Millis, &view.backdrop);
+    let mut chart = TimeChart::new("c-age", "Age of the oldest operation in it", Unit::Millis, &view.aside);
     chart.gist = view.gist("Age of the oldest", Unit::Millis, &age);
     chart.series = vec![series("oldest", Colour::Purple, Dash::Solid, age)];
     chart.fitted().html()
@@ -39,15 +39,18 @@ fn age(view: &View) -> String {
 
 fn in_flight(view: &View) -> String {
     let in_flight = view.figure(|window| Some(window.in_flight as f64));
-    let mut chart = TimeChart::new("c-flight", "Attempts in flight", Unit::Count, &view.backdrop);
+    let mut chart = TimeChart::new("c-flight", "Attempts in flight", Unit::Count, &view.aside);
     chart.gist = view.gist("In flight", Unit::Count, &in_flight);
     chart.series = vec![series("in flight", Colour::Vermilion, Dash::Solid, in_flight)];
     chart.fitted().html()
 }
 
 fn connects(view: &View) -> String {
+    if view.windows.iter().all(|window| window.connects == 0) {
+        return paragraph("Connects to the proxy, per second: none were counted.");
+    }
     let connects = view.rate(|window| window.connects);
-    let mut chart = TimeChart::new("c-connects", "Connects to the proxy, per second", Unit::Rate, &view.backdrop);
+    let mut chart = TimeChart::new("c-connects", "Connects to the proxy, per second", Unit::Rate, &view.aside);
     chart.gist = view.gist("Connects", Unit::Rate, &connects);
     chart.series = vec![series("connects", Colour::Grey, Dash::Solid, connects)];
     chart.fitted().html()

@@ -93,7 +93,7 @@ fn amplification(view: &View) -> String {
     let ratio = |window: &WindowResult| (window.offered > 0).then(|| window.attempts as f64 / window.offered as f64);
     let ratios = view.figure(ratio);
     let title = "Attempts sent / operations offered";
-    let mut chart = TimeChart::new("c-amplification", title, Unit::Factor, &view.backdrop);
+    let mut chart = TimeChart::new("c-amplification", title, Unit::Factor, &view.aside);
     chart.gist = view.gist(title, Unit::Factor, &ratios);
     chart.series = vec![series("attempts / operations", Colour::Vermilion, Dash::Solid, ratios)];
     chart.fitted().html()
@@ -136,7 +136,7 @@ fn figures(view: &View) -> String {
     facts.add("retries / attempts", format!("{} / {}", count(totals.retries), count(totals.attempts)));
     facts.add("retry share", known(totals.retry_share, |x| percent(Some(x))));
     facts.add("amplification", known(totals.amplification, |x| factor(Some(x)).replace('x', "×")));
-    facts.add("laundered retries", known(totals.laundered_retries, |x| format!("{x:.2} (above 0.2 is worth a look)")));
+    facts.add("laundered retries", known(totals.laundered_retries, |x| format!("{x:.2} per operation")));
     facts.add("refused by a budget", count(totals.budget_refused));
     facts.add("held by a breaker or throttle", count(totals.throttled));
     facts.html()

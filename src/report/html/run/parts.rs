@@ -87,7 +87,7 @@ fn drawn(view: &View, number: usize, proxy: &ProxyResult) -> String {
         series("no answer", Colour::Grey, Dash::Dotted, rate(&|w| w.resets + w.unanswered + w.unreached)),
     ];
     let chart = |id: String, title: String, series: Vec<Series>| {
-        let mut chart = TimeChart::new(&id, &title, Unit::Rate, &view.backdrop);
+        let mut chart = TimeChart::new(&id, &title, Unit::Rate, &view.aside);
         chart.gist = series.iter().map(|series| view.gist(&series.name, Unit::Rate, &series.values)).collect();
         chart.series = series;
         chart.fitted().html()
@@ -176,7 +176,7 @@ fn destinations(view: &View) -> String {
 }
 
 fn destination_charts(view: &View) -> String {
-    let quiet = Backdrop { marks: Vec::new(), ..view.backdrop.clone() };
+    let quiet = Backdrop { marks: Vec::new(), ..view.aside.clone() };
     let charts = view.result.destinations.iter().enumerate().take(DESTINATIONS).map(|(number, of)| {
         let at = |window: &super::super::super::result::WindowResult| window.destinations.get(number).map(|of| of.backlog as f64);
         let backlog = view.figure(at);

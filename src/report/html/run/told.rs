@@ -16,9 +16,14 @@ pub fn rules(result: &RunResult) -> Section {
     let mut table = Table::new("Rules", &["rule", "foretells", "what it says", "what happened"]);
     for rule in &result.rules {
         let foretold =
-            if rule.danger { Cell::Status(Tone::Unsure, "trouble".into()) } else { Cell::Status(Tone::Good, "no harm".into()) };
+            if rule.danger { Cell::Status(Tone::Warning, "trouble".into()) } else { Cell::Status(Tone::Good, "no harm".into()) };
         let observed = rule.observed.clone().unwrap_or_else(|| UNKNOWN.into());
-        table.row(vec![Cell::text(rule.key.replace('_', " ")), foretold, Cell::text(&rule.sentence), Cell::text(observed)]);
+        table.row(vec![
+            Cell::text(rule.key.replace('_', " ")),
+            foretold,
+            Cell::sentence(&rule.sentence),
+            Cell::sentence(observed),
+        ]);
     }
     section.with(table.html())
 }
@@ -45,7 +50,7 @@ pub fn gates(result: &RunResult) -> Section {
             GateStatus::Inconclusive => Cell::Status(Tone::Unsure, "inconclusive".into()),
         };
         let line = finding.line.map_or_else(|| "command line".to_string(), |line| line.to_string());
-        let (wanted, observed) = (Cell::text(&finding.wanted), Cell::text(&finding.observed));
+        let (wanted, observed) = (Cell::sentence(&finding.wanted), Cell::sentence(&finding.observed));
         table.row(vec![Cell::text(&finding.gate), status, wanted, observed, Cell::figure(line)]);
     }
     section.with(table.html())
@@ -64,7 +69,7 @@ pub fn happened(result: &RunResult) -> Section {
         let mut notes = Table::new("Notes", &["mark", "#at", "note"]);
         for (number, note) in result.notes.iter().enumerate() {
             let mark = format!("N{}", number + 1);
-            notes.row(vec![Cell::text(mark), Cell::figure(moment(note.t_ms)), Cell::text(&note.text)]);
+            notes.row(vec![Cell::text(mark), Cell::figure(moment(note.t_ms)), Cell::sentence(&note.text)]);
         }
         section = section.with(notes.html());
     }
@@ -87,7 +92,7 @@ fn fault_row(fault: &FaultResult) -> Vec<Cell> {
         Cell::figure(moment(fault.from_ms)),
         Cell::figure(moment(fault.to_ms)),
         Cell::figure(count(fault.touched)),
-        Cell::text(remark),
+        Cell::sentence(remark),
     ]
 }
 
@@ -113,7 +118,7 @@ fn actions(result: &RunResult) -> String {
             outcome,
             Cell::figure(known(action.affected, count)),
             undone,
-            Cell::text(&action.detail),
+            Cell::sentence(&action.detail),
         ]);
     }
     table.html()

@@ -6,7 +6,7 @@ use super::super::super::result::{RunResult, WindowResult};
 use super::super::chart::{Backdrop, Band, Level, Mark, MarkKind, Unit};
 use super::super::words::{UNKNOWN, known};
 
-/// Notes and actions that are marked in charts; the table has more.
+/// Notes and actions, of each so many, that are marked in charts; the tables have more.
 const MARKED: usize = 20;
 /// Windows at the end whose mean is the figure at the end.
 const END: usize = 5;
@@ -19,13 +19,18 @@ pub struct View<'a> {
     pub windows: &'a [WindowResult],
     /// What stands behind series.
     pub backdrop: Backdrop,
+    /// The same for charts that have half the width: without notes and actions.
+    pub aside: Backdrop,
 }
 
 impl<'a> View<'a> {
     /// Of a run.
     pub fn of(result: &'a RunResult) -> Self {
         let windows = whole_windows(result);
-        Self { result, windows, backdrop: backdrop(result, windows.len()) }
+        let backdrop = backdrop(result, windows.len());
+        let marks = backdrop.marks.iter().filter(|mark| mark.kind == MarkKind::Recovery).cloned().collect();
+        let aside = Backdrop { marks, ..backdrop.clone() };
+        Self { result, windows, backdrop, aside }
     }
 
     /// A count of each window as a rate.
