@@ -70,7 +70,7 @@
         if (p.classList.contains("off") || !names[n]) { return; }
         var list = series[n][column], text = "unknown";
         if (list) {
-          list = list.map(function (v) { return svg.dataset.log ? Math.pow(10, v / 1000) : v; });
+          list = list.map(function (v) { var foot = svg.dataset.log; return !foot ? v : v <= Number(foot) && svg.dataset.unit !== "ms" ? 0 : Math.pow(10, v / 1000); });
           var low = Math.min.apply(null, list), high = Math.max.apply(null, list);
           text = show(low, svg.dataset.unit);
           if (high > low) { text += " to " + show(high, svg.dataset.unit); }

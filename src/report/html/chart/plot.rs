@@ -132,13 +132,7 @@ impl<'a> Plot<'a> {
 
     /// Horizontal lines and what they stand for.
     pub fn rungs(&mut self, scale: &Scale, unit: Unit) {
-        let labels = scale.ticks().into_iter().map(|tick| (scale.place(tick), unit.show(tick))).collect::<Vec<_>>();
-        self.levels(&labels);
-        if scale.is_log() && unit != Unit::Millis && !self.bare {
-            let foot = px(self.height - 3.0);
-            let _ =
-                write!(self.front, "<text x=\"100%\" y=\"{foot}\" text-anchor=\"end\" {LABEL}>log scale; 0 at the foot</text>");
-        }
+        self.levels(&scale.labels(unit));
     }
 
     /// Horizontal lines at shares of the height, with labels.

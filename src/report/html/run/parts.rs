@@ -39,7 +39,7 @@ pub fn proxies(view: &View) -> Option<Section> {
         "#unanswered",
         "#unreached",
     ];
-    let mut table = Table::new("Proxies", &head);
+    let mut table = Table::new("Totals by proxy", &head);
     proxies.iter().for_each(|proxy| table.row(totals(proxy)));
     let mut waves =
         Table::new("Waves by proxy", &["proxy", "verdict", "#period", "#peak / mean", "#correlation", "#periods seen", "from"]);
@@ -114,7 +114,7 @@ pub fn fleets(view: &View) -> Section {
         "#unresolved",
         "#otherwise",
     ];
-    let mut table = Table::new("Fleets", &head);
+    let mut table = Table::new("Totals by fleet", &head);
     let latency_head = ["fleet", "#succeeded", "#p50", "#p90", "#p99", "#p99.9", "#max"];
     let mut latency = Table::new("Operation latency by fleet", &latency_head);
     for fleet in &result.fleets {
