@@ -1,6 +1,6 @@
 //! Series over time, with what happened meanwhile behind them.
 
-use super::columns::{MOST, area, band, columns, line, together};
+use super::columns::{Column, MOST, area, band, columns, line, together};
 use super::plot::{Backdrop, Plot};
 use super::{Colour, Dash, Figure, Scale, Unit, legend, px};
 use std::fmt::Write;
@@ -20,12 +20,6 @@ pub struct Series {
     pub filled: bool,
     /// Whether it is one of many: thin, and half transparent.
     pub faint: bool,
-}
-
-impl Default for Colour {
-    fn default() -> Self {
-        Self::Blue
-    }
 }
 
 /// A band from left to right: the range that was usual.
@@ -61,7 +55,7 @@ pub struct TimeChart<'a> {
     /// The usual range.
     pub level: Option<Level>,
     /// A range that changes over time (lowest and highest for each window), and what it is; drawn beneath the lines.
-    pub range: Option<(Vec<Option<(f64, f64)>>, String)>,
+    pub range: Option<(Vec<Column>, String)>,
     /// The lines, the last on top.
     pub series: Vec<Series>,
     /// The most columns; more windows share them.
