@@ -104,16 +104,16 @@ fn own_value(base: &Loaded, vary: &Vary) -> Option<f64> {
 impl Task<'_> {
     /// Both ends make a plan; what they are warned of is said.
     fn check_ends(&self, base: &Loaded) -> Result<(), Code> {
-        if !base.warnings_text.is_empty() {
-            note(&base.warnings_text);
+        if !base.simulated_warnings.is_empty() {
+            note(&base.simulated_warnings);
         }
-        let mut said = base.warnings_text.clone();
+        let mut said = base.simulated_warnings.clone();
         let mut lefts = Vec::new();
         for end in [self.args.vary.from, self.args.vary.to] {
             let loaded = self.at(end)?;
-            if !loaded.warnings_text.is_empty() && loaded.warnings_text != said {
-                note(&format!("at `{}`:\n{}", self.args.vary.set(end), loaded.warnings_text));
-                said.clone_from(&loaded.warnings_text);
+            if !loaded.simulated_warnings.is_empty() && loaded.simulated_warnings != said {
+                note(&format!("at `{}`:\n{}", self.args.vary.set(end), loaded.simulated_warnings));
+                said.clone_from(&loaded.simulated_warnings);
             }
             lefts.push(left(&loaded.plan));
         }

@@ -6,6 +6,7 @@ use super::output;
 use super::terminal;
 use crate::plan::{self, Loaded, PlanError, yaml};
 use crate::report::plan_text;
+use crate::report::result::Engine;
 use std::io::{ErrorKind, Read, Write};
 
 /// What it is given.
@@ -49,9 +50,24 @@ pub fn run(args: Args) -> Code {
 /// # Errors
 /// The code to end with, once everything wrong was said.
 pub fn open(path: &str, overrides: &[String]) -> Result<Loaded, Code> {
+    open_with(path, overrides, |loaded| &loaded.warnings_text)
+}
+
+/// The same for a run by this engine: only warnings that concern it are said.
+///
+/// # Errors
+/// Those of [`open`].
+pub fn open_for(engine: Engine, path: &str, overrides: &[String]) -> Result<Loaded, Code> {
+    open_with(path, overrides, |loaded| match engine {
+        Engine::Live => &loaded.live_warnings,
+        Engine::Sim => &loaded.simulated_warnings,
+    })
+}
+
+fn open_with(path: &str, overrides: &[String], warnings: impl Fn(&Loaded) -> &String) -> Result<Loaded, Code> {
     let loaded = load(path, &text_of(path)?, overrides).map_err(|error| refuse(&error))?;
-    if !loaded.warnings_text.is_empty() {
-        say(&format!("{}\n", loaded.warnings_text));
+    if !warnings(&loaded).is_empty() {
+        say(&format!("{}\n", warnings(&loaded)));
     }
     Ok(loaded)
 }

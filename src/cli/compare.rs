@@ -52,7 +52,8 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Code {
-    let loaded = match args.common.open(args.seed) {
+    let engine = if args.live { Engine::Live } else { Engine::Sim };
+    let loaded = match args.common.open(engine, args.seed) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
@@ -158,6 +159,7 @@ impl Contest<'_> {
             approve: self.args.approve,
             shards: self.args.shards.map(usize::from),
             observer,
+            commands: None,
         })
         .map_err(|error| {
             fail(&error);

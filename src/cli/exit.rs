@@ -13,7 +13,7 @@ pub enum Code {
     Usage,
     /// 3: no evidence either way.
     Inconclusive,
-    /// 4: stopped by a stop condition or `halt`.
+    /// 4: stopped by a stop condition, by `halt`, or by whoever watched it in the live view.
     Stopped,
     /// 5: refused by a guard.
     Refused,

@@ -4,6 +4,7 @@ use super::exit::Code;
 use super::{output, terminal};
 use crate::engine::Observer;
 use crate::engine::live::clock::{Clock, LiveClock};
+use crate::engine::live::run::commands::{NOTE_LENGTH, note};
 use crate::engine::live::signal::Signals;
 use crate::engine::shared::WINDOW;
 use crate::gate::{Judgement, Outcome, judge};
@@ -34,21 +35,36 @@ pub struct Common {
     /// Print the result document instead of the verdict.
     #[arg(long)]
     pub json: bool,
+    /// Who runs it: kept with the run, and said in its report.
+    #[arg(long, value_name = "NAME", value_parser = said)]
+    pub operator: Option<String>,
+    /// Why it is run: kept with the run, and said in its report.
+    #[arg(long, value_name = "TEXT", value_parser = said)]
+    pub note: Option<String>,
     /// Where reports go: to DIR/PLAN/RUN/.
     #[arg(long, value_name = "DIR", default_value = "reports")]
     pub out: PathBuf,
 }
 
 impl Common {
-    /// Opens the plan, its seed replaced where one is given.
+    /// Opens the plan for a run by this engine, its seed replaced where one is given.
     ///
     /// # Errors
     /// The code to end with, once everything wrong was said.
-    pub fn open(&self, seed: Option<u64>) -> Result<Loaded, Code> {
+    pub fn open(&self, engine: Engine, seed: Option<u64>) -> Result<Loaded, Code> {
         let mut overrides = with_scale(&self.overrides, self.time_scale.as_deref());
         overrides.extend(seed.map(|seed| format!("seed={seed}")));
-        super::check::open(&self.plan, &overrides)
+        super::check::open_for(engine, &self.plan, &overrides)
     }
+}
+
+/// What somebody says of a run: one line, as a note of the live view is.
+fn said(text: &str) -> Result<String, String> {
+    let kept = note(text).ok_or("it says nothing")?;
+    if kept != text.trim() {
+        return Err(format!("it must be one line of at most {NOTE_LENGTH} characters"));
+    }
+    Ok(kept)
 }
 
 /// The overrides of a command, its time scale among them.
@@ -77,6 +93,8 @@ pub fn info(common: &Common, loaded: &Loaded, engine: Engine, now: u64) -> PlanI
     PlanInfo {
         // In virtual time there is no such moment, and equal runs are equal to the byte.
         started_unix_ms: (engine == Engine::Live).then_some(now),
+        operator: common.operator.clone(),
+        note: common.note.clone(),
         ..PlanInfo::of(loaded, &common.plan, engine)
     }
 }
@@ -98,10 +116,22 @@ pub fn folder(common: &Common, loaded: &Loaded, now: u64) -> Result<ReportFolder
 /// # Errors
 /// A report that cannot be written.
 pub fn prepare(common: &Common, loaded: &Loaded, engine: Engine) -> Result<Prepared, FolderError> {
+    watched(common, loaded, engine, progress(common, loaded, engine))
+}
+
+/// Prepares one run whose progress somebody else shows.
+///
+/// # Errors
+/// A report that cannot be written.
+pub fn watched(
+    common: &Common,
+    loaded: &Loaded,
+    engine: Engine,
+    progress: Option<Box<dyn Observer>>,
+) -> Result<Prepared, FolderError> {
     let now = wall_millis();
     let info = info(common, loaded, engine, now);
     let folder = folder(common, loaded, now)?;
-    let progress = progress(common, loaded, engine);
     observed(info, folder, progress)
 }
 
@@ -211,7 +241,7 @@ pub fn code_of(record: &RunRecord, outcome: Outcome) -> Code {
     }
     match (&record.stopped, outcome) {
         (Some(StopReason::Signal(number)), _) => Code::Interrupted(u8::try_from(*number).unwrap_or(0)),
-        (Some(StopReason::StopCondition(_)), _) => Code::Stopped,
+        (Some(StopReason::StopCondition(_) | StopReason::Operator), _) => Code::Stopped,
         (Some(StopReason::Internal(_)), _) | (None, Outcome::Aborted) => Code::Internal,
         (None, Outcome::Pass) => Code::Pass,
         (None, Outcome::Fail) => Code::Fail,
@@ -239,6 +269,7 @@ mod tests {
             (true, None, Outcome::Fail, 1),
             (true, None, Outcome::Inconclusive, 3),
             (true, Some(StopReason::StopCondition("x".into())), Outcome::Aborted, 4),
+            (true, Some(StopReason::Operator), Outcome::Aborted, 4),
             (true, Some(StopReason::Internal("x".into())), Outcome::Aborted, 6),
             (true, Some(StopReason::Signal(2)), Outcome::Aborted, 130),
             (true, Some(StopReason::Signal(15)), Outcome::Aborted, 143),

@@ -5,9 +5,11 @@ pub mod bisect;
 pub mod calibrate;
 pub mod check;
 pub mod compare;
+pub mod completions;
 pub mod exit;
 pub mod finish;
 pub mod init;
+pub mod man;
 pub mod output;
 pub mod policies;
 pub mod proxy;
@@ -16,14 +18,18 @@ pub mod schema;
 pub mod simulate;
 pub mod target;
 pub mod terminal;
+pub mod tui;
 pub mod watchdog;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
+
+/// The binary's name.
+const NAME: &str = "stormwake";
 
 /// A load-generating chaos test harness: when the fault ends, does the incident end?
 #[derive(Parser)]
-#[command(name = "stormwake", version, about, propagate_version = true)]
+#[command(name = NAME, version, about, propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -81,6 +87,10 @@ enum Command {
     ///   of              one of the plan's `services`; the front one is `service`
     #[command(verbatim_doc_comment)]
     Target(target::Args),
+    /// Print what a shell completes this command line with.
+    Completions(completions::Args),
+    /// Print the manual, or write a page for each command.
+    Man(man::Args),
     /// Remove the faults of a run from its Toxiproxy when that run is killed. A run starts it.
     #[command(hide = true)]
     Watchdog,
@@ -109,7 +119,28 @@ pub fn main() -> ExitCode {
         Command::Init(args) => init::run(args),
         Command::Proxy(args) => proxy::run(args),
         Command::Target(args) => target::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
         Command::Watchdog => watchdog::run(),
     };
     code.into()
+}
+
+/// The command line without commands that are hidden, for shells and the manual.
+fn shown() -> clap::Command {
+    without_hidden(&Cli::command())
+}
+
+/// clap takes nothing away from a command, so it is made again of what is shown.
+fn without_hidden(of: &clap::Command) -> clap::Command {
+    let commands = of.get_subcommands().filter(|command| !command.is_hide_set()).map(without_hidden);
+    let about = of.get_about().cloned().unwrap_or_default();
+    let long = of.get_long_about().unwrap_or(&about).clone();
+    clap::Command::new(of.get_name().to_string())
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(about)
+        .long_about(long)
+        .subcommand_required(of.is_subcommand_required_set())
+        .args(of.get_arguments().cloned())
+        .subcommands(commands)
 }

@@ -1,10 +1,13 @@
 //! `stormwake run`: load the plan, run it, judge it, write it down, say it.
 
 use super::exit::Code;
-use super::finish::{Common, Prepared, fail, prepare};
+use super::finish::{Common, Prepared, fail, prepare, watched};
+use super::tui::Tui;
+use crate::engine::live::run::commands::{Commands, commands};
 use crate::engine::live::run::{RunError, RunSetup, run as run_live};
 use crate::plan::Loaded;
 use crate::report::result::Engine;
+use crate::report::tui::Facts;
 use std::path::PathBuf;
 
 /// What it is given.
@@ -21,27 +24,59 @@ pub struct Args {
     /// How many threads carry the load; as many as cores where nothing is said.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     shards: Option<u16>,
+    /// Watch the run on the whole terminal, with keys to end a fault early, to note something and to stop.
+    #[arg(long, conflicts_with = "quiet")]
+    tui: bool,
 }
 
 /// Runs the command.
 pub fn run(args: Args) -> Code {
-    let loaded = match args.common.open(args.seed) {
+    if let Some(why) = args.tui.then(Tui::impossible).flatten() {
+        fail(&why);
+        return Code::Usage;
+    }
+    let loaded = match args.common.open(Engine::Live, args.seed) {
         Ok(loaded) => loaded,
         Err(code) => return code,
     };
+    if args.tui { watch(&args, loaded) } else { carry_out(&args, loaded) }
+}
+
+fn carry_out(args: &Args, loaded: Loaded) -> Code {
     match prepare(&args.common, &loaded, Engine::Live) {
-        Ok(prepared) => carry_out(&args, loaded, prepared),
+        Ok(prepared) => conclude(args, loaded, prepared, None, || ()),
         Err(error) => fail(&error),
     }
 }
 
-fn carry_out(args: &Args, loaded: Loaded, prepared: Prepared) -> Code {
+/// The same, while the terminal shows it.
+fn watch(args: &Args, loaded: Loaded) -> Code {
+    let (commander, asked) = commands();
+    let facts = Facts { operator: args.common.operator.clone(), note: args.common.note.clone() };
+    let tui = Tui::new(&loaded.plan, facts, commander);
+    let prepared = match watched(&args.common, &loaded, Engine::Live, Some(tui.observer())) {
+        Ok(prepared) => prepared,
+        Err(error) => return fail(&error),
+    };
+    match tui.begin() {
+        Ok(shown) => conclude(args, loaded, prepared, Some(asked), || shown.end()),
+        Err(error) => {
+            prepared.folder.discard();
+            fail(&format!("the terminal cannot be taken over: {error}; leave `--tui` out"))
+        }
+    }
+}
+
+/// Runs it, and says what came of it once nothing else is on the terminal.
+fn conclude(args: &Args, loaded: Loaded, prepared: Prepared, commands: Option<Commands>, give_back: impl FnOnce()) -> Code {
     let (observer, over) = prepared.begin();
     let Loaded { plan, effective, .. } = loaded;
     let judgement = plan.judgement();
     let shards = args.shards.map(usize::from);
-    let setup = RunSetup { plan, effective_yaml: effective, program: program(), approve: args.approve, shards, observer };
-    match run_live(setup) {
+    let (program, approve) = (program(), args.approve);
+    let ran = run_live(RunSetup { plan, effective_yaml: effective, program, approve, shards, observer, commands });
+    give_back();
+    match ran {
         Ok(record) => over.conclude(&args.common, &record, &judgement),
         Err(error) => {
             over.folder.discard();

@@ -38,7 +38,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: Args) -> Code {
-    match args.common.open(args.seed) {
+    match args.common.open(Engine::Sim, args.seed) {
         Ok(loaded) if args.seed.is_some() => one(&args.common, &loaded),
         Ok(loaded) => all(&args, &loaded),
         Err(code) => code,

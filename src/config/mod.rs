@@ -14,7 +14,7 @@ mod scale;
 mod shape;
 
 pub use node::{Key, Node, Place, Source, Value};
-pub use problem::{Problem, Problems, Severity, closest};
+pub use problem::{Concerns, Problem, Problems, Severity, closest};
 pub use read::{
     At, Entry, Fields, Lenient, Part, Read, RealTime, Table, checked, read_choice, read_keyword, read_part, read_text,
 };

@@ -11,6 +11,18 @@ pub enum Severity {
     Warning,
 }
 
+/// Which runs of a plan a problem concerns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Concerns {
+    /// All of them.
+    #[default]
+    Every,
+    /// Those on real sockets.
+    Live,
+    /// Those in virtual time.
+    Simulated,
+}
+
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -22,6 +34,8 @@ pub struct Problem {
     pub message: String,
     /// How to mend it.
     pub hint: Option<String>,
+    /// Which runs it concerns.
+    pub concerns: Concerns,
 }
 
 /// Everything found so far, in the order of discovery. Bounded: past [`Problems::MAX`] they are only counted.
@@ -50,10 +64,23 @@ impl Problems {
         self.push(Severity::Warning, place, message.into(), Some(hint.into()));
     }
 
+    /// A warning, with a remedy, that concerns some runs of the plan and not others.
+    pub fn warning_of(&mut self, concerns: Concerns, place: Place, message: impl Into<String>, hint: impl Into<String>) {
+        let kept = self.found.len();
+        self.warning(place, message, hint);
+        self.found.iter_mut().skip(kept).for_each(|problem| problem.concerns = concerns);
+    }
+
+    /// What concerns a run of this kind, in the order of discovery.
+    pub fn concerning(&self, run: Concerns) -> Self {
+        let concerns = |problem: &&Problem| problem.concerns == Concerns::Every || problem.concerns == run;
+        Self { found: self.found.iter().filter(concerns).cloned().collect(), errors: self.errors }
+    }
+
     fn push(&mut self, severity: Severity, place: Place, message: String, hint: Option<String>) {
         self.errors += usize::from(severity == Severity::Error);
         if self.found.len() < Self::MAX {
-            self.found.push(Problem { severity, place, message, hint });
+            self.found.push(Problem { severity, place, message, hint, concerns: Concerns::Every });
         }
     }
 

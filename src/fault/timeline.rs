@@ -4,6 +4,7 @@ use super::rule::Rule;
 use super::{Active, Fault, Matchers, Origin, Request, TimeShape, Which};
 use crate::config::Place;
 use crate::time::{Span, Timestamp};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A fault at a time for a duration.
@@ -98,6 +99,8 @@ pub struct Timeline {
     seed: u64,
     rules: Arc<[Arc<Rule>]>,
     matchers: Matchers,
+    /// When steps that somebody has ended early did end, by their index.
+    ended: BTreeMap<usize, Timestamp>,
 }
 
 impl Timeline {
@@ -105,7 +108,7 @@ impl Timeline {
     pub fn new(steps: Vec<Step>, seed: u64) -> Self {
         let matchers = Matchers::of(steps.iter().filter_map(|step| step.which.r#match.as_ref()));
         let rules = steps.into_iter().enumerate().map(|(number, step)| Arc::new(Rule::new(number, step).known_to(&matchers)));
-        Self { seed, rules: rules.collect(), matchers }
+        Self { seed, rules: rules.collect(), matchers, ended: BTreeMap::new() }
     }
 
     /// The steps, in the order of the plan.
@@ -116,6 +119,23 @@ impl Timeline {
     /// A step by its index in the plan.
     pub fn step(&self, index: usize) -> &Step {
         &self.rules[index].step
+    }
+
+    /// Ends a step at a moment before its own end: from then on it acts no more, and the phases are cut there. What other steps do stays as
+    /// it is. The first end counts.
+    pub fn end(&mut self, index: usize, at: Timestamp) {
+        self.ended.entry(index).or_insert(at);
+    }
+
+    /// When a step ends: as the plan has it, or when somebody has ended it.
+    pub fn end_of(&self, index: usize) -> Timestamp {
+        let to = self.rules[index].step.to;
+        self.ended.get(&index).map_or(to, |at| to.min(*at))
+    }
+
+    /// Whether a moment lies in a step, as far as it lasts.
+    fn spans(&self, rule: &Rule, now: Timestamp) -> bool {
+        rule.step.spans(now) && now < self.end_of(rule.number)
     }
 
     /// How many requests and connections a step has touched on real sockets; zero for a step that there is not.
@@ -141,18 +161,23 @@ impl Timeline {
 
     /// The moments at which a fault starts or ends.
     fn borders(&self) -> Vec<Timestamp> {
-        let lasting = self.steps().filter(|step| step.from < step.to);
-        in_order(lasting.flat_map(|step| [step.from, step.to]).collect())
+        in_order(self.lasting().flat_map(|(step, end)| [step.from, end]).collect())
+    }
+
+    /// The steps that take time, with their ends.
+    fn lasting(&self) -> impl Iterator<Item = (&Step, Timestamp)> {
+        let ends = self.rules.iter().map(|rule| (&rule.step, self.end_of(rule.number)));
+        ends.filter(|(step, end)| step.from < *end)
     }
 
     /// The numbers of the steps that a moment lies in, whether or not they rest then.
     pub fn spanning(&self, now: Timestamp) -> Vec<usize> {
-        self.rules.iter().filter(|rule| rule.step.spans(now)).map(|rule| rule.number).collect()
+        self.rules.iter().filter(|rule| self.spans(rule, now)).map(|rule| rule.number).collect()
     }
 
     /// What acts at a moment. What ends at that moment no longer does, what begins at it does.
     pub fn active(&self, now: Timestamp) -> Active {
-        self.snapshot(|step| step.acts(now))
+        self.snapshot(|rule| self.spans(rule, now) && rule.step.acts(now))
     }
 
     /// Nothing acts.
@@ -178,27 +203,21 @@ impl Timeline {
     }
 
     fn phase(&self, from: Timestamp, to: Timestamp) -> Phase {
-        let faults: Vec<String> = self.steps().filter(|step| step.spans(from)).map(|step| step.name.clone()).collect();
+        let faults: Vec<String> =
+            self.rules.iter().filter(|rule| self.spans(rule, from)).map(|rule| rule.step.name.clone()).collect();
         let name = if faults.is_empty() { self.quiet_name(from) } else { faults.join("+") };
         Phase { name, from, to, faults }
     }
 
     /// The name of a stretch without faults: after those that ended last, if any has.
     fn quiet_name(&self, from: Timestamp) -> String {
-        let past = self.steps().filter(|step| step.from < step.to && step.to <= from);
-        match past.map(|step| step.to).max() {
-            None => "steady".to_string(),
-            Some(last) => format!("after {}", self.joined(|step| step.from < step.to && step.to == last)),
-        }
+        let Some(last) = self.lasting().map(|(_, end)| end).filter(|end| *end <= from).max() else { return "steady".to_string() };
+        let names: Vec<&str> = self.lasting().filter(|(_, end)| *end == last).map(|(step, _)| step.name.as_str()).collect();
+        format!("after {}", names.join("+"))
     }
 
-    fn joined(&self, belongs: impl Fn(&Step) -> bool) -> String {
-        let steps = self.steps().filter(|step| belongs(step));
-        steps.map(|step| step.name.as_str()).collect::<Vec<_>>().join("+")
-    }
-
-    fn snapshot(&self, acts: impl Fn(&Step) -> bool) -> Active {
-        let rules = self.rules.iter().filter(|rule| acts(&rule.step)).cloned().collect();
+    fn snapshot(&self, acts: impl Fn(&Rule) -> bool) -> Active {
+        let rules = self.rules.iter().filter(|rule| acts(rule)).cloned().collect();
         Active::new(self.seed, rules).with_matchers(&self.matchers)
     }
 }
@@ -338,6 +357,29 @@ pub(crate) mod tests {
         let changed = Timeline::transitions(&timeline.active(at(3)), &timeline.active(at(4)));
         assert_eq!(changed, [Transition::Ended(1), Transition::Began(0)]);
         assert!(timeline.nothing().is_empty());
+    }
+
+    #[test]
+    fn what_is_ended_early_acts_no_more_and_the_phases_say_so() {
+        let flap = TimeShape { flap: Some(Flap { on: Span::from_secs(1), off: Span::from_secs(1) }), ..TimeShape::FULL };
+        let steps = vec![
+            Step { shape: flap, ..step("a", 2, 8, fault("hang")) },
+            step("b", 4, 6, fault("reset")),
+            step("c", 9, 10, fault("hang")),
+        ];
+        let mut timeline = Timeline::new(steps, 1);
+        assert_eq!(names(&timeline, 12), ["steady 2s", "a 4s", "a+b 6s", "a 8s", "after a 9s", "c 10s", "after c 12s"]);
+        timeline.end(0, at(5));
+        timeline.end(0, at(7));
+        assert_eq!((timeline.end_of(0), timeline.end_of(1), timeline.step(0).to), (at(5), at(6), at(8)));
+        assert_eq!(names(&timeline, 12), ["steady 2s", "a 4s", "a+b 5s", "b 6s", "after b 9s", "c 10s", "after c 12s"]);
+        let acting: Vec<Vec<usize>> = [2, 4, 5, 6, 7, 9].map(|second| timeline.active(at(second)).steps()).into();
+        assert_eq!(acting, [vec![0], vec![0, 1], vec![1], vec![], vec![], vec![2]]);
+        assert_eq!((timeline.spanning(at(4)), timeline.spanning(at(5))), (vec![0, 1], vec![1]));
+        timeline.end(1, at(99));
+        assert_eq!(timeline.end_of(1), at(6), "an end that comes later changes nothing");
+        timeline.end(2, at(9));
+        assert_eq!(names(&timeline, 12).last().map(String::as_str), Some("after b 12s"), "what never acts is no phase");
     }
 
     #[test]

@@ -136,7 +136,8 @@ fn unhealthy(record: &RunRecord, baseline: &Baseline, steady: Option<&SteadyStat
         };
         let holds = observed.zip(bound).is_some_and(|(o, b)| condition.comparison.operator.holds(o, b));
         (!holds).then(|| {
-            let seen = observed.map_or("unknown".to_string(), |o| condition.figure.unit().show(o));
+            let shown = |o: f64| condition.figure.unit().show_beside(o, bound.unwrap_or(o)).0;
+            let seen = observed.map_or("unknown".to_string(), shown);
             let (name, text) = (condition.figure.word(), &condition.comparison.text);
             format!("the baseline was not healthy: {name} was {seen}, and {text} is required (steady_state.require)")
         })

@@ -89,13 +89,13 @@ fn find(gate: &CompareGate, reference: &Contestant, candidate: Option<&Contestan
         (Some(seen), Some(allowed)) => status(gate, seen, allowed),
         _ => Status::Inconclusive,
     };
-    let observed = value.map_or_else(|| "no evidence in any run".to_string(), |value| show(unit, value));
+    let observed = value.map_or_else(|| "no evidence in any run".to_string(), |value| show(unit, value, bound));
     let came_to = bound.filter(|_| matches!(gate.against, Against::Reference(_)));
     Finding {
         gate: format!("{name}: {} {}", gate.figure.word(), gate.text),
         status,
         observed,
-        wanted: gate.text.clone() + &came_to.map_or_else(String::new, |bound| format!(" ({})", show(unit, bound))),
+        wanted: gate.text.clone() + &came_to.map_or_else(String::new, |bound| format!(" ({})", show(unit, bound, value))),
         value: value.filter(|value| value.is_finite()),
         bound: bound.filter(|bound| bound.is_finite()),
         place: gate.place,
@@ -120,8 +120,9 @@ fn status(gate: &CompareGate, seen: (f64, f64), allowed: (f64, f64)) -> Status {
     }
 }
 
-fn show(unit: Unit, value: f64) -> String {
-    if value.is_finite() { unit.show(value) } else { "never".into() }
+/// A value with the digits that it takes to tell it from another.
+fn show(unit: Unit, value: f64, beside: Option<f64>) -> String {
+    if value.is_finite() { unit.show_beside(value, beside.unwrap_or(value)).0 } else { "never".into() }
 }
 
 #[cfg(test)]

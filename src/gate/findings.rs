@@ -87,16 +87,24 @@ pub fn find(gate: &GateConfig, evidence: &Evidence) -> Finding {
     let comparison = &gate.condition.comparison;
     let seen = evidence.observe(gate);
     let bound = evidence.bound(gate);
-    let show = |value: f64| name.unit().show(value);
+    // A value is shown with the digits that it takes to see on which side of its bound it lies.
+    let shown =
+        |value: f64| bound.as_ref().map_or_else(|_| name.unit().show(value), |bound| name.unit().show_beside(value, *bound).0);
     let wanted = match (comparison.bound, &bound) {
-        (Bound::OfBaseline(_), Ok(bound)) => format!("{} ({})", comparison.text, show(*bound)),
+        (Bound::OfBaseline(_), Ok(bound)) => {
+            let text = match &seen {
+                Ok(Observation::Exactly(value) | Observation::AtLeast(value)) => name.unit().show_beside(*value, *bound).1,
+                Err(_) => name.unit().show(*bound),
+            };
+            format!("{} ({text})", comparison.text)
+        }
         _ => comparison.text.clone(),
     };
     let (status, observed, value) = match (&seen, &bound) {
         (Ok(seen), Ok(bound)) => {
             let (value, text) = match seen {
-                Observation::Exactly(value) => (*value, show(*value)),
-                Observation::AtLeast(value) => (*value, format!("more than {}", show(*value))),
+                Observation::Exactly(value) => (*value, shown(*value)),
+                Observation::AtLeast(value) => (*value, format!("more than {}", shown(*value))),
             };
             let doubt = evidence.doubt.filter(|_| name.is_of_retries());
             match evidence.distrust.or(doubt).filter(|_| name != Figure::LagP99) {
@@ -262,7 +270,7 @@ fn of_service(name: Figure, service: Option<&ServiceCounts>) -> Result<Observati
 }
 
 /// How many samples a figure takes to be evidence.
-pub(super) fn needed(name: Figure) -> u64 {
+pub(crate) fn needed(name: Figure) -> u64 {
     match name {
         Figure::P999 => 1000,
         Figure::P99 | Figure::AttemptP99 | Figure::LagP99 => 100,

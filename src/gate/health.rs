@@ -147,9 +147,12 @@ impl Clause {
     pub fn describe(&self, windows: &[Window], window: Span) -> String {
         let (name, unit) = (self.figure.word(), self.figure.unit());
         match self.look(windows, window) {
+            // Latencies of operations are of those that succeeded.
+            None if self.figure.is_of_successes() => format!("{name} unknown (nothing succeeded)"),
             None => format!("{name} unknown"),
             Some((observed, bound)) => {
-                format!("{name} {} (wanted {} {})", unit.show(observed), self.operator.sign(), unit.show(bound))
+                let (seen, wanted) = unit.show_beside(observed, bound);
+                format!("{name} {seen} (wanted {} {wanted})", self.operator.sign())
             }
         }
     }

@@ -127,7 +127,7 @@ impl Scenario {
         let from = at(self.shapes.len());
         let name = if self.faults.is_empty() { "outage".into() } else { format!("outage {}", self.faults.len() + 1) };
         let (to, touched) = (at(self.shapes.len() + seconds), 1000);
-        self.faults.push(FaultRecord { name, kind: "blackhole", from, to, touched, failed: None });
+        self.faults.push(FaultRecord { name, kind: "blackhole", from, to, touched, ended_early: false, failed: None });
         self.with(seconds, |w| shape(w.goodput(0.0).backlog(1600.0)))
     }
 

@@ -88,7 +88,7 @@ impl Armed {
         self.row += 1;
         let needed = self.config.lasting.0.div_ceil(length.0.max(1)).max(1);
         (self.row >= needed).then(|| {
-            let (seen, lasted) = (name.unit().show(observed), length * self.row);
+            let (seen, lasted) = (name.unit().show_beside(observed, bound).0, length * self.row);
             format!("{} {} for {lasted}: it is {seen}", name.word(), condition.comparison.text)
         })
     }
@@ -140,6 +140,7 @@ mod tests {
             from: begin,
             to: record.ended,
             touched: 1,
+            ended_early: false,
             failed: None,
         });
         let judged = super::super::baseline::measure(&record, None, 200).baseline.unwrap();

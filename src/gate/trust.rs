@@ -47,12 +47,8 @@ fn late(record: &RunRecord, measured: &Measured, fault: Option<&FaultRecord>, mo
         stretches.into_iter().filter(|(_, windows)| enough(windows)).map(|(name, windows)| (name.to_string(), windows));
     std::iter::once(run).chain(stretches).find_map(|(name, windows)| {
         let lag = figure(Figure::LagP99, windows, None, record.window).filter(|lag| *lag > most)?;
-        let show = |value| Figure::LagP99.unit().show(value);
-        Some(format!(
-            "the generator lagged: p99 is {}{name}, and {} is the most; lower the load or give it more cores",
-            show(lag),
-            show(most)
-        ))
+        let (lag, most) = Figure::LagP99.unit().show_beside(lag, most);
+        Some(format!("the generator lagged: p99 is {lag}{name}, and {most} is the most; lower the load or give it more cores"))
     })
 }
 

@@ -15,7 +15,7 @@ use crate::metrics::{ActionRecord, RunRecord, StopReason};
 use crate::time::{Span, Timestamp};
 
 /// The least number of operations of a baseline where the plan has no `recovery`.
-const LEAST_OPERATIONS: u64 = 200;
+pub(crate) const LEAST_OPERATIONS: u64 = 200;
 
 /// What a plan asks of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -200,6 +200,7 @@ fn aborted(record: &RunRecord) -> Vec<String> {
         StopReason::StopCondition(seen) => format!("stopped by a stop condition: {seen}"),
         StopReason::Signal(2) => format!("interrupted at {} of {}", shown(record.ended), record.length),
         StopReason::Signal(_) => format!("stopped by {stopped} at {} of {}", shown(record.ended), record.length),
+        StopReason::Operator => format!("stopped by the operator at {} of {}", shown(record.ended), record.length),
         StopReason::Internal(what) => format!("broken off: {what}"),
     });
     cleanup.into_iter().chain(stopped).collect()
@@ -372,6 +373,7 @@ mod tests {
             ("nothing touched, a gate breaks", untouched(), asking(&[BROKEN]), Fail, "failed"),
             ("not healthy before", ill(), asking(&[]), Inconclusive, "not healthy: success was 90%"),
             ("not healthy before, expected", ill(), expecting(Class::Inconclusive, &[]), Inconclusive, "not healthy"),
+            ("not healthy before, a gate breaks", ill(), asking(&[BROKEN]), Fail, "failed"),
             ("not healthy before, gates alone", ill(), gates_only(&[HOLDS]), Pass, ""),
             (
                 "too few",
@@ -421,6 +423,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_gate_that_failed_decides_and_what_lacks_evidence_is_said_beside_it() {
+        let ill = Scenario::new().with(30, |w| w.goodput(0.9)).fault(10, |w| w).good(40).record();
+        let relative = (Figure::P99, "<= 2x baseline");
+        let verdict = check("ill", &ill, &asking(&[BROKEN, relative]), Fail, "failed");
+        let statuses: Vec<Status> = verdict.findings.iter().map(|finding| finding.status).collect();
+        assert_eq!(statuses, [Status::Fail, Status::Inconclusive], "what is compared with that baseline has no evidence");
+        assert!(verdict.reasons.iter().any(|reason| reason.contains("the baseline was not healthy")), "{:?}", verdict.reasons);
+        assert_eq!(verdict.recovery.unwrap().class, Class::Inconclusive);
+    }
+
     fn never(record: &mut RunRecord) {
         let fault = &mut record.faults[0];
         (fault.to, fault.touched, fault.failed) = (fault.from, 0, Some("500".into()));
@@ -454,6 +467,7 @@ mod tests {
             ("a stop condition", stopped(well(), condition()), "stop condition: attempts"),
             ("a signal", stopped(stuck(), StopReason::Signal(2)), "interrupted at 1m20s of 1m20s"),
             ("another signal", stopped(stuck(), StopReason::Signal(15)), "stopped by SIGTERM at"),
+            ("the operator", stopped(stuck(), StopReason::Operator), "stopped by the operator at 1m20s of 1m20s"),
             ("a hangup", stopped(stuck(), StopReason::Signal(1)), "stopped by SIGHUP at"),
             ("the target died", stopped(well(), StopReason::Internal("the target died".into())), "the target died"),
             ("cleanup unconfirmed", dirty(well()), "could not be confirmed"),
@@ -498,6 +512,19 @@ mod tests {
             assert_eq!(finding.status, status, "{finding:?}");
             assert!(finding.observed.contains(observed), "{finding:?}");
             assert_eq!(finding.place.line, 7);
+        }
+    }
+
+    #[test]
+    fn what_was_seen_never_reads_as_if_the_gate_held() {
+        let run = Scenario::new().good(30).fault(10, |w| w.goodput(0.9584)).good(40).record();
+        for (figure, text, during, status, observed) in [
+            (Figure::Success, ">= 99.5%", During::Run, Status::Fail, "99.47%"),
+            (Figure::Success, ">= 99%", During::Run, Status::Pass, "99.5%"),
+        ] {
+            let judgement = Judgement { gates: vec![gate(figure, text, during)], ..asking(&[]) };
+            let finding = judge(&run, &judgement).findings.remove(0);
+            assert_eq!((finding.status, finding.observed.as_str()), (status, observed), "{finding:?}");
         }
     }
 

@@ -42,11 +42,11 @@ keyword! {
         laundered_retries => LaunderedRetries,
         /// Median operation latency, from the intended start, of operations that succeeded.
         p50 => P50,
-        /// 90th percentile of operation latency.
+        /// 90th percentile of operation latency, of operations that succeeded.
         p90 => P90,
-        /// 99th percentile of operation latency.
+        /// 99th percentile of operation latency, of operations that succeeded.
         p99 => P99,
-        /// 99.9th percentile of operation latency.
+        /// 99.9th percentile of operation latency, of operations that succeeded.
         p999 => P999,
         /// 99th percentile of attempt latency, from the send.
         attempt_p99 => AttemptP99,
@@ -81,35 +81,64 @@ keyword! {
     }
 }
 
+/// No two values that differ are so near that it takes more digits than these, beyond the usual ones, to see it.
+const MOST_DIGITS: usize = 9;
+
 impl Unit {
     /// A value as text, in the form that a plan writes it: `5%`, `600/s`, `400ms`, `12`, `1.3x`.
     pub fn show(self, value: f64) -> String {
+        self.with_digits(value, 0)
+    }
+
+    /// A value and the bound that it stands beside, both with as many digits as it takes to tell them apart: `98.96%` beside `99%`, which
+    /// rounded as usual would be `99%` as well. Rounding keeps the order of two numbers, so where the texts differ they lie as the values do.
+    pub fn show_beside(self, value: f64, bound: f64) -> (String, String) {
+        let shown = |more| (self.with_digits(value, more), self.with_digits(bound, more));
+        if value == bound || !value.is_finite() || !bound.is_finite() {
+            return shown(0);
+        }
+        (0..=MOST_DIGITS).map(shown).find(|(value, bound)| value != bound).unwrap_or_else(|| {
+            let side = if value < bound { "just under" } else { "just over" };
+            (format!("{side} {}", self.show(bound)), self.show(bound))
+        })
+    }
+
+    /// With so many digits more than usual.
+    fn with_digits(self, value: f64, more: usize) -> String {
         match self {
-            Self::Share => format!("{}%", short(value * 100.0)),
-            Self::Rate => format!("{}/s", short(value)),
-            Self::Time => show_time(value),
-            Self::Count => short(value),
-            Self::Factor => format!("{}x", short(value)),
+            Self::Share => format!("{}%", short(value * 100.0, more)),
+            Self::Rate => format!("{}/s", short(value, more)),
+            Self::Time => show_time(value, more),
+            Self::Count => short(value, more),
+            Self::Factor => format!("{}x", short(value, more)),
         }
     }
 }
 
-/// About three digits, without zeros that say nothing.
-fn short(value: f64) -> String {
-    let digits = match value.abs() {
-        v if v >= 100.0 => 0,
-        v if v >= 10.0 => 1,
-        _ => 2,
-    };
+/// About three digits and so many more, without zeros that say nothing.
+fn short(value: f64, more: usize) -> String {
+    let digits = more
+        + match value.abs() {
+            v if v >= 100.0 => 0,
+            v if v >= 10.0 => 1,
+            _ => 2,
+        };
     let text = format!("{value:.digits$}");
-    if digits == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_string() }
+    let text = if digits == 0 { &text } else { text.trim_end_matches('0').trim_end_matches('.') };
+    // A little less than nothing, rounded.
+    if text == "-0" { "0".into() } else { text.to_string() }
 }
 
-fn show_time(seconds: f64) -> String {
+fn show_time(seconds: f64, more: usize) -> String {
+    let finer = 10u64.saturating_pow(more as u32);
+    let rounded = |grain: Span| {
+        let grain = (grain.0 / finer).max(1);
+        Span(((seconds * 1e9 / grain as f64).round() as u64).saturating_mul(grain)).to_string()
+    };
     match seconds {
-        s if s < 0.01 => format!("{}ms", short(s * 1e3)),
-        s if s < 10.0 => Span::from_millis((s * 1e3).round() as u64).to_string(),
-        s => Span::from_millis((s * 10.0).round() as u64 * 100).to_string(),
+        s if s < 0.01 => format!("{}ms", short(s * 1e3, more)),
+        s if s < 10.0 => rounded(Span::from_millis(1)),
+        _ => rounded(Span::from_millis(100)),
     }
 }
 
@@ -133,6 +162,11 @@ impl Figure {
     /// Whether it is made of which requests are retries.
     pub fn is_of_retries(self) -> bool {
         matches!(self, Self::RetryShare | Self::Amplification | Self::Offered)
+    }
+
+    /// Whether it is a latency of operations, which those alone have that succeeded.
+    pub fn is_of_successes(self) -> bool {
+        matches!(self, Self::P50 | Self::P90 | Self::P99 | Self::P999)
     }
 
     /// What it is counted in.
@@ -183,6 +217,40 @@ mod tests {
             (Unit::Factor, 1.3, "1.3x"),
         ] {
             assert_eq!(unit.show(value), text);
+        }
+    }
+
+    #[test]
+    fn a_value_never_reads_like_the_bound_that_it_misses() {
+        for (unit, value, bound, texts) in [
+            (Unit::Share, 0.989_6, 0.99, ("98.96%", "99%")),
+            (Unit::Share, 0.99, 0.99, ("99%", "99%")),
+            (Unit::Share, 0.5, 0.99, ("50%", "99%")),
+            (Unit::Share, 0.050_04, 0.05, ("5.004%", "5%")),
+            (Unit::Rate, 800.4, 800.0, ("800.4/s", "800/s")),
+            (Unit::Rate, 378.2, 378.4, ("378.2/s", "378.4/s")),
+            (Unit::Time, 0.400_4, 0.4, ("400ms400us", "400ms")),
+            (Unit::Time, 20.04, 20.0, ("20s40ms", "20s")),
+            (Unit::Time, 0.009_999, 0.01, ("9.999ms", "10ms")),
+            (Unit::Factor, 1.304, 1.3, ("1.304x", "1.3x")),
+            (Unit::Count, 99.97, 100.2, ("99.97", "100.2")),
+            (Unit::Factor, 1.3 + 1e-15, 1.3, ("just over 1.3x", "1.3x")),
+        ] {
+            let (value, bound) = unit.show_beside(value, bound);
+            assert_eq!((value.as_str(), bound.as_str()), texts);
+        }
+    }
+
+    #[test]
+    fn what_is_shown_lies_as_what_was_seen() {
+        let number = |text: &str| text.trim_end_matches(['x']).parse::<f64>();
+        for n in 0..20_000u32 {
+            // Around bounds of every size, from far away to a millionth beside them.
+            let bound = [0.0, 0.3, 1.3, 9.995, 10.0, 99.96, 100.0, 4_000.0][n as usize % 8];
+            let value = bound + (f64::from(n) - 10_000.0) / f64::from(10u32.pow(n % 7 + 1));
+            let (shown, against) = Unit::Factor.show_beside(value, bound);
+            let (Ok(shown), Ok(against)) = (number(&shown), number(&against)) else { panic!("{shown} beside {against}") };
+            assert_eq!(shown.partial_cmp(&against), value.partial_cmp(&bound), "{value} beside {bound}: {shown} and {against}");
         }
     }
 }

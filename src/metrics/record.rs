@@ -184,6 +184,8 @@ pub struct FaultRecord {
     pub to: Timestamp,
     /// How many requests and connects it touched.
     pub touched: u64,
+    /// Whether somebody ended it by hand, before the plan would have.
+    pub ended_early: bool,
     /// Why it did not happen as the plan has it; none where it did.
     pub failed: Option<String>,
 }
@@ -252,6 +254,8 @@ pub enum StopReason {
     StopCondition(String),
     /// The user's signal: 1 for SIGHUP, 2 for SIGINT, 15 for SIGTERM.
     Signal(i32),
+    /// Whoever watched it stopped it from the live view.
+    Operator,
     /// Something of ours broke: the built-in target died, a shard ended.
     Internal(String),
 }
@@ -264,6 +268,7 @@ impl std::fmt::Display for StopReason {
             Self::Signal(2) => f.write_str("SIGINT"),
             Self::Signal(15) => f.write_str("SIGTERM"),
             Self::Signal(number) => write!(f, "signal {number}"),
+            Self::Operator => f.write_str("the operator"),
             Self::Internal(what) => f.write_str(what),
         }
     }
@@ -324,6 +329,11 @@ pub enum RunEvent {
         /// What it touched.
         touched: u64,
     },
+    /// Somebody ends a fault by hand, before the plan would. Its end is told when it has come.
+    FaultCutShort {
+        /// Its name.
+        fault: String,
+    },
     /// An action of the timeline was done, or tried.
     Acted {
         /// What it came to.
@@ -355,6 +365,16 @@ pub enum RunEvent {
     /// Something that is worth keeping with the run, and no cause for concern.
     Note {
         /// What.
+        text: String,
+    },
+    /// Somebody who watches the run noted something.
+    Noted {
+        /// What.
+        text: String,
+    },
+    /// Something that was asked of the run while it went on, and is not done.
+    Refused {
+        /// What, and why, in a sentence.
         text: String,
     },
     /// Something that the user should know.

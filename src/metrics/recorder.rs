@@ -146,6 +146,13 @@ impl Recorder {
         }
     }
 
+    /// The phases from here on: those that have begun keep their numbers, for the timeline is changed only ahead of where it is.
+    pub fn rephase(&mut self, phases: &[Phase]) {
+        let fleets = self.so_far.len();
+        self.phases = phases.to_vec();
+        self.books.resize_with(phases.len().max(self.books.len()), || vec![Book::default(); fleets]);
+    }
+
     /// Closes a window: `gauges` is what this shard's clients hold, by fleet. Windows are closed in order.
     pub fn close_window(&mut self, index: usize, gauges: &[Gauges]) -> Slice {
         let mut fleets: Vec<Counts> = self.open[0].iter_mut().map(Open::close).collect();

@@ -44,6 +44,11 @@ impl Series {
         Self { producers, ..self }
     }
 
+    /// The phases from here on: those that have begun keep their numbers.
+    pub fn rephase(&mut self, phases: &[Phase]) {
+        self.phases = phases.to_vec();
+    }
+
     /// Adds one window of one shard. A slice of a window that is complete already adds to nothing: a shard sends
     /// each of its windows once.
     pub fn merge(&mut self, slice: Slice) {

@@ -352,7 +352,8 @@ mod tests {
             Window { start: Timestamp::ZERO + SECOND * i, fleets: vec![all.clone()], all }
         };
         let (from, to) = (Timestamp(300_000_000_000), Timestamp(301_000_000_000));
-        let fault = super::super::FaultRecord { name: "f".into(), kind: "hang", from, to, touched: 1, failed: None };
+        let fault =
+            super::super::FaultRecord { name: "f".into(), kind: "hang", from, to, touched: 1, ended_early: false, failed: None };
         let record = RunRecord {
             fleets: vec!["a".into()],
             window: SECOND,

@@ -1,7 +1,7 @@
 //! What is wrong with a plan, as text: place, snippet, expectation, remedy.
 
 use super::yaml::Uses;
-use crate::config::{Place, Problem, Problems, Severity, Source};
+use crate::config::{Concerns, Place, Problem, Problems, Severity, Source};
 use std::fmt::{self, Write as _};
 
 /// Why a plan cannot be run.
@@ -63,6 +63,11 @@ impl fmt::Display for Diagnostics {
 }
 
 impl Diagnostics {
+    /// What concerns a run of this kind.
+    pub fn concerning(&self, run: Concerns) -> Self {
+        Self { problems: self.problems.concerning(run), ..self.clone() }
+    }
+
     fn problem(&self, f: &mut fmt::Formatter<'_>, problem: &Problem) -> fmt::Result {
         let word = match problem.severity {
             Severity::Error => "error",

@@ -3,7 +3,7 @@
 use super::check;
 use super::error::{Diagnostics, PlanError};
 use super::{Plan, RawPlan, emit, overrides, presets, vars, yaml};
-use crate::config::{Node, Place, Problems, Read, Source as TextSource, Value};
+use crate::config::{Concerns, Node, Place, Problems, Read, Source as TextSource, Value};
 use sha2::{Digest, Sha256};
 
 /// A plan as the user gives it.
@@ -27,6 +27,10 @@ pub struct Loaded {
     pub warnings: Problems,
     /// The same as text, with places and snippets; empty where there are none.
     pub warnings_text: String,
+    /// Of that text, what concerns a live run.
+    pub live_warnings: String,
+    /// Of that text, what concerns a simulated run.
+    pub simulated_warnings: String,
     /// The plan as YAML, after variables and overrides, without `x-*` keys, its presets spelled out. Loading it gives the
     /// same plan, whatever a later version makes of a preset's name.
     pub effective: String,
@@ -50,6 +54,8 @@ pub fn load(source: &Source) -> Result<Loaded, PlanError> {
         Some((plan, effective)) if !diagnostics.problems.any_error() => Ok(Loaded {
             plan,
             warnings_text: diagnostics.to_string(),
+            live_warnings: diagnostics.concerning(Concerns::Live).to_string(),
+            simulated_warnings: diagnostics.concerning(Concerns::Simulated).to_string(),
             warnings: diagnostics.problems,
             sha256: Sha256::digest(effective.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect(),
             effective,

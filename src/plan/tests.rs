@@ -2,6 +2,7 @@
 
 mod bytes;
 mod devices;
+mod evidence;
 mod external;
 mod proxies;
 mod queue;

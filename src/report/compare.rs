@@ -26,6 +26,12 @@ pub struct CompareResult {
     pub stormwake: String,
     /// The plan.
     pub plan: PlanRef,
+    /// Who ran it; left out where nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<String>,
+    /// Why; left out where nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// The engine that ran it.
     pub engine: Engine,
     /// The fleet whose policy varied.
@@ -139,6 +145,8 @@ pub fn result(contestants: &[Contestant], findings: &[Finding], info: CompareInf
         schema_version: COMPARE.version,
         stormwake: env!("CARGO_PKG_VERSION").to_string(),
         plan: plan_ref(info.plan),
+        operator: info.plan.operator.clone(),
+        note: info.plan.note.clone(),
         engine: info.plan.engine,
         fleet: info.fleet.to_string(),
         started_unix_ms: info.plan.started_unix_ms,

@@ -4,8 +4,11 @@
 
 use super::compare::{CompareResult, Difference, EffectResult, PolicyResult};
 use super::layout::{NONE, Style, number};
-use super::result::RunOutcome;
-use super::seeds_text::{LABEL, class_counts, finding_line, headed, interrupted, interval, shown, spaced};
+use super::result::{GateStatus, RunOutcome};
+use super::seeds_text::{LABEL, class_counts, interrupted, interval, labelled, shown};
+use super::text::gates::finding_lines;
+use super::text::headline::{Headline, gates_in_words};
+use super::text::report_line;
 use crate::metrics::{Figure, Unit};
 
 /// Columns of a policy.
@@ -18,7 +21,8 @@ const SHOWN: [Figure; 6] =
 
 /// The comparison as text of lines of at most `style.width` columns. `report` is where the report is.
 pub fn table(result: &CompareResult, style: &Style, report: Option<&str>) -> String {
-    let mut lines = vec![header(result, style), String::new()];
+    let mut lines = header(result, style);
+    lines.push(String::new());
     let Some((reference, candidates)) = result.policies.split_first() else { return finished(lines, report, style) };
     let abreast = (style.width.saturating_sub(LABEL) / COLUMN).saturating_sub(1).max(1);
     for block in candidates.chunks(abreast) {
@@ -30,30 +34,31 @@ pub fn table(result: &CompareResult, style: &Style, report: Option<&str>) -> Str
     }
     lines.extend(confidence(candidates, style));
     if !result.gates.is_empty() {
-        lines.extend(result.gates.iter().map(|gate| finding_line(gate, style)));
+        lines.extend(result.gates.iter().flat_map(|gate| finding_lines(gate, LABEL, style)));
     }
     finished(lines, report, style)
 }
 
 fn finished(mut lines: Vec<String>, report: Option<&str>, style: &Style) -> String {
-    let path = |path| style.pad("report", LABEL) + &style.fit(path, style.width.saturating_sub(LABEL));
-    lines.extend(report.map(path).map(|line| style.fit(&line, style.width)));
+    lines.extend(report.map(|path| report_line(path, LABEL, style)));
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-fn header(result: &CompareResult, style: &Style) -> String {
+fn header(result: &CompareResult, style: &Style) -> Vec<String> {
     let runs = |policy: &PolicyResult| policy.seeds.len();
-    let mut parts = vec![match (result.outcome, result.gates.is_empty()) {
+    let said = match (result.outcome, result.gates.is_empty()) {
         (RunOutcome::Pass, true) => "policies compared".to_string(),
         (RunOutcome::Inconclusive, true) => "policies compared, some runs without evidence".to_string(),
         _ => "policies compared and judged".to_string(),
-    }];
+    };
     let done = result.policies.iter().map(runs).sum();
     let planned = result.planned * result.policies.len() as u64;
-    parts.extend(result.stopped.as_ref().map(|stopped| interrupted(stopped, done, planned, "runs")));
-    parts.push(result.plan.name.clone());
-    parts.push(format!("fleet {}", result.fleet));
-    headed(result.outcome, &parts, result.exit_code, style)
+    let stopped = result.stopped.as_ref().map(|stopped| interrupted(stopped, done, planned, "runs"));
+    let of = |status| result.gates.iter().filter(|gate| gate.status == status).count();
+    let gates = gates_in_words(result.gates.len(), of(GateStatus::Fail), of(GateStatus::Inconclusive));
+    let why = if result.outcome == RunOutcome::Pass { Vec::new() } else { stopped.into_iter().chain(gates).collect() };
+    let (title, run) = (result.plan.name.clone(), vec![format!("fleet {}", result.fleet)]);
+    Headline { why, said: vec![said], title, run }.lines(result.outcome, result.exit_code, style)
 }
 
 /// A label and cells of so many columns, a space behind each; the line is cut at the width.
@@ -77,7 +82,7 @@ fn policies_block(policies: &[&PolicyResult], result: &CompareResult, style: &St
     if result.plan.expect.is_some() || policies.iter().any(|policy| !policy.gates.is_empty()) {
         lines.push(row("plan passed", &|policy| format!("{} of {}", policy.passed, policy.seeds.len())));
     }
-    lines.extend(SHOWN.map(|figure| row(&spaced(figure.word()), &|policy| cell(policy, figure))));
+    lines.extend(SHOWN.map(|figure| row(&labelled(figure.word()), &|policy| cell(policy, figure))));
     lines
 }
 
@@ -109,7 +114,7 @@ fn effects_block(candidates: &[PolicyResult], style: &Style) -> Vec<String> {
         row(label, &cells, width, style)
     };
     let mut lines = vec![row("against it", &|policy| policy.name.clone())];
-    lines.extend(SHOWN.map(|figure| row(&spaced(figure.word()), &|policy| effect_cell(policy, figure))));
+    lines.extend(SHOWN.map(|figure| row(&labelled(figure.word()), &|policy| effect_cell(policy, figure))));
     lines
 }
 
@@ -173,7 +178,7 @@ mod tests {
         result.policies.extend(more);
         for width in [10, 30, 57, 60, 80, 133, 300] {
             let text = table(&result, &Style { width, ..Style::default() }, Some(REPORT));
-            let widest = text.lines().map(columns).max().unwrap();
+            let widest = text.lines().filter(|line| !line.starts_with("report")).map(columns).max().unwrap();
             assert!(widest <= width.max(14), "{width}: {widest}\n{text}");
             let named =
                 text.lines().filter(|line| line.starts_with("policy")).map(|line| line.matches("backoff").count()).sum::<usize>();

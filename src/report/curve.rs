@@ -6,7 +6,7 @@
 //! Something never looks like nothing: the smallest value above zero gets the lowest block.
 
 use super::layout::{Colour, NONE, Style, clock, columns, millis, percent, rate};
-use super::result::{PhaseResult, RunResult, WindowResult};
+use super::result::{PhaseResult, ProxyResult, ProxyWindow, RunResult, WindowResult};
 
 /// Columns before the curve: a label and the top of its scale.
 const LABEL: usize = 12;
@@ -29,7 +29,7 @@ pub(super) enum Pick {
     Farthest,
 }
 
-/// The curve, a line each: `height` for goodput and [`OTHER_LINES`] more. None where the run has no window.
+/// The curve, a line each: `height` for goodput and [`OTHER_LINES`] more, and four where the recovery is judged at a proxy's tap. None where the run has no window.
 pub fn curve(result: &RunResult, style: &Style, height: usize) -> Vec<String> {
     let width = style.width.saturating_sub(LEFT);
     let windows = whole_windows(result);
@@ -52,10 +52,41 @@ pub fn curve(result: &RunResult, style: &Style, height: usize) -> Vec<String> {
     low("offered", &offered, Pick::Farthest, top, rate(peak(&offered)));
     low("attempted", &attempts, Pick::Highest, peak(&attempts).unwrap_or(0.0), rate(peak(&attempts)));
     low("retry share", &shares, Pick::Highest, 1.0, percent(peak(&shares)));
+    if let Some(tap) = judged_tap(result) {
+        lines.extend(tap_lines(tap, result, width, style));
+    }
     let time = Time { column_ms: windows.len() as f64 * result.window_ms.max(1) as f64 / width as f64, width };
     lines.push(left("phase", "", style) + &phases(&result.phases, &time, style));
     lines.push(left("", "", style) + &axis(&time));
     lines.iter().map(|line| line.trim_end().to_string()).collect()
+}
+
+/// The proxy at whose tap the recovery is judged; none where that is seen by our own clients.
+fn judged_tap(result: &RunResult) -> Option<&ProxyResult> {
+    let at = result.recovery.as_ref()?.at.as_ref()?;
+    result.proxies.iter().find(|proxy| proxy.name == *at && !proxy.windows.is_empty())
+}
+
+/// What passed there: requests and, on the same scale, those that were answered well; and how many of them were repeats.
+fn tap_lines(tap: &ProxyResult, result: &RunResult, width: usize, style: &Style) -> Vec<String> {
+    let windows = &tap.windows[..tap.windows.len().min(whole_windows(result).len())];
+    let seconds = result.window_ms.max(1) as f64 / 1e3;
+    let of = |value: &dyn Fn(&ProxyWindow) -> Option<f64>| windows.iter().map(value).collect::<Vec<_>>();
+    let requests = of(&|window| Some(window.requests as f64 / seconds));
+    let good = of(&|window| Some(window.statuses.range(200..300).map(|(_, n)| n).sum::<u64>() as f64 / seconds));
+    // Of a window without a request, or of which nobody can say which are repeats, there is no share.
+    let known = |window: &ProxyWindow| window.requests > 0 && window.unknown == 0;
+    let repeats = of(&|window| known(window).then(|| window.repeats as f64 / window.requests as f64));
+    let top = peak(&requests).unwrap_or(0.0).max(peak(&good).unwrap_or(0.0));
+    let low = |label: &str, values: &[Option<f64>], pick, top, value: String| {
+        left(label, &value, style) + &spark(&cells(values, width, pick), top, style)
+    };
+    vec![
+        left(&format!("at {}", tap.name), "", style),
+        low("  requests", &requests, Pick::Highest, top, rate(peak(&requests))),
+        low("  answer 2xx", &good, Pick::Farthest, top, rate(peak(&good))),
+        low("  repeats", &repeats, Pick::Highest, 1.0, percent(peak(&repeats))),
+    ]
 }
 
 /// A stub of a window at the end says nothing about a rate.
@@ -102,7 +133,7 @@ fn median(values: &[Option<f64>]) -> f64 {
 }
 
 /// In `steps` of a scale that ends at `top`; at least one for what is more than nothing.
-fn level(x: f64, top: f64, steps: usize) -> usize {
+pub(super) fn level(x: f64, top: f64, steps: usize) -> usize {
     if x <= 0.0 || top <= 0.0 {
         return 0;
     }
@@ -170,13 +201,13 @@ fn phases(phases: &[PhaseResult], time: &Time, style: &Style) -> String {
 }
 
 /// Steps of an axis, in milliseconds.
-const STEPS: [u64; 19] = [
+pub(super) const STEPS: [u64; 19] = [
     10, 50, 100, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000,
     7_200_000, 21_600_000, 86_400_000,
 ];
 
 /// Columns between two labels of the axis, at the least.
-const LABEL_GAP: f64 = 9.0;
+pub(super) const LABEL_GAP: f64 = 9.0;
 
 fn axis(time: &Time) -> String {
     let step = STEPS.into_iter().find(|&step| step as f64 / time.column_ms >= LABEL_GAP).unwrap_or(STEPS[STEPS.len() - 1]);

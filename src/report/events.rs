@@ -95,6 +95,10 @@ enum Happened<'a> {
         seed: u64,
         /// When the run starts, in milliseconds since the Unix epoch; null in virtual time.
         started_unix_ms: Option<u64>,
+        /// Who runs it; null where nobody said.
+        operator: Option<&'a str>,
+        /// Why; null where nobody said.
+        note: Option<&'a str>,
     },
     /// The clock started.
     Started,
@@ -114,6 +118,13 @@ enum Happened<'a> {
         fault: &'a str,
         /// How many requests and connects it touched.
         touched: u64,
+    },
+    /// A fault was ended by hand, before the plan ends it.
+    FaultCutShort {
+        /// Its name.
+        fault: &'a str,
+        /// By whom.
+        by: By,
     },
     /// An action of the timeline was done, or tried.
     Acted {
@@ -157,6 +168,13 @@ enum Happened<'a> {
     Note {
         /// What.
         text: &'a str,
+        /// By whom.
+        by: By,
+    },
+    /// Something that the operator wanted could not be done.
+    Refused {
+        /// What, and why.
+        text: &'a str,
     },
     /// Something that the user should know.
     Warning {
@@ -165,6 +183,16 @@ enum Happened<'a> {
     },
     /// The run is over.
     Ended,
+}
+
+/// Who did something.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum By {
+    /// Whoever runs the plan.
+    Operator,
+    /// The program.
+    Stormwake,
 }
 
 /// The JSON Schema of one line.
@@ -183,6 +211,8 @@ impl<'a> Happened<'a> {
             engine: plan.engine,
             seed: plan.seed,
             started_unix_ms: plan.started_unix_ms,
+            operator: plan.operator.as_deref(),
+            note: plan.note.as_deref(),
         }
     }
 
@@ -196,7 +226,10 @@ impl<'a> Happened<'a> {
             RunEvent::Undone { action, confirmed, detail } => Self::Undone { action, confirmed: *confirmed, detail },
             RunEvent::Stopping { reason } => Self::Stopping { reason },
             RunEvent::Check { check, passed, detail } => Self::Check { check, passed: *passed, detail },
-            RunEvent::Note { text } => Self::Note { text },
+            RunEvent::FaultCutShort { fault } => Self::FaultCutShort { fault, by: By::Operator },
+            RunEvent::Note { text } => Self::Note { text, by: By::Stormwake },
+            RunEvent::Noted { text } => Self::Note { text, by: By::Operator },
+            RunEvent::Refused { text } => Self::Refused { text },
             RunEvent::Warning { text } => Self::Warning { text },
             RunEvent::Ended => Self::Ended,
         }
@@ -264,11 +297,14 @@ mod tests {
             RunEvent::PhaseStarted { phase: text() },
             RunEvent::FaultStarted { fault: text() },
             RunEvent::FaultEnded { fault: text(), touched: 7 },
+            RunEvent::FaultCutShort { fault: text() },
             RunEvent::Acted { action: action() },
             RunEvent::Undone { action: text(), confirmed: true, detail: text() },
             RunEvent::Stopping { reason: text() },
             RunEvent::Check { check: text(), passed: false, detail: text() },
             RunEvent::Note { text: text() },
+            RunEvent::Noted { text: text() },
+            RunEvent::Refused { text: text() },
             RunEvent::Warning { text: text() },
             RunEvent::Ended,
         ]

@@ -80,12 +80,26 @@ impl Style {
         fitted
     }
 
-    /// `text` in lines of at most `width` columns, broken between words; what does not fit into `lines` is cut off.
+    /// At most `width` columns of `text`, cut in its middle: names that begin alike often differ at their ends.
+    pub fn middle(&self, text: &str, width: usize) -> String {
+        let text = self.clean(text);
+        if columns(&text) <= width || width < 5 {
+            return self.fit(&text, width);
+        }
+        let ellipsis = if self.ascii { "~" } else { "…" };
+        let tail_width = (width - 1) / 3;
+        let backwards: String = text.chars().rev().collect();
+        let tail: String = take(&backwards, tail_width).chars().rev().collect();
+        take(&text, width - 1 - columns(&tail)) + ellipsis + &tail
+    }
+
+    /// `text` in lines of at most `width` columns, broken between words, and within one that is wider; what does not fit into `lines` is
+    /// cut off.
     pub fn wrap(&self, text: &str, width: usize, lines: usize) -> Vec<String> {
         let text = self.clean(text);
         let mut done: Vec<String> = Vec::new();
         let mut line = String::new();
-        for word in text.split_whitespace() {
+        for word in text.split_whitespace().flat_map(|word| pieces(word, width)) {
             let room = if line.is_empty() { 0 } else { columns(&line) + 1 };
             if room > 0 && room + columns(word) > width {
                 done.push(std::mem::take(&mut line));
@@ -108,6 +122,22 @@ impl Style {
 /// How many columns of a terminal a text takes.
 pub fn columns(text: &str) -> usize {
     text.chars().map(column_count).sum()
+}
+
+/// A word, in pieces where it is wider than a line.
+fn pieces(word: &str, width: usize) -> Vec<&str> {
+    let (mut pieces, mut rest) = (Vec::new(), word);
+    while columns(rest) > width {
+        let end = take(rest, width).len();
+        // A character that is wider than the line has no place on any.
+        if end == 0 {
+            break;
+        }
+        pieces.push(&rest[..end]);
+        rest = &rest[end..];
+    }
+    pieces.push(rest);
+    pieces
 }
 
 fn take(text: &str, width: usize) -> String {
@@ -307,5 +337,11 @@ mod tests {
         }
         assert_eq!(style.wrap("a b c", 3, 9), ["a b", "c"]);
         assert_eq!(style.wrap("aa bb cc", 5, 1), ["aa b…"]);
+        assert_eq!(style.wrap("aa bbbbbbb cc", 4, 9), ["aa", "bbbb", "bbb", "cc"]);
+        assert_eq!(style.wrap("漢", 1, 9), ["…"]);
+        assert_eq!((style.middle("payments-block-eu", 12), style.middle("short", 12)), ("payments…-eu".into(), "short".into()));
+        for width in 0..20 {
+            assert!(columns(&style.middle("漢字 and 漢字 again", width)) <= width, "{width}");
+        }
     }
 }

@@ -7,6 +7,7 @@ pub mod compare;
 pub mod compare_text;
 pub mod curve;
 pub mod events;
+mod fault_text;
 pub mod folder;
 pub mod hgrm;
 pub mod hlog;
@@ -27,4 +28,6 @@ pub mod seeds_progress;
 pub mod seeds_text;
 mod service_text;
 pub mod text;
+#[cfg(feature = "live")]
+pub mod tui;
 pub mod windows_csv;

@@ -1,5 +1,6 @@
 //! A plan as text: what it is, its timeline drawn, the load it can make, and what arithmetic says of it.
 
+use super::fault_text;
 use super::layout;
 use super::service_text::service;
 use crate::fault::{Origin, Step};
@@ -118,6 +119,9 @@ fn summary(out: &mut String, plan: &Plan, width: usize) {
     if let Some(why) = plan.live_only() {
         put(out, "  runs     ", &format!("live only: {why}"), width);
     }
+    if let Some(text) = carried_out(plan) {
+        put(out, "  faults   ", &text, width);
+    }
     for fleet in &plan.fleets {
         let policy = if fleet.policy_name == "inline" { "its own policy" } else { &fleet.policy_name };
         let offered = arithmetic::offered(&fleet.config);
@@ -151,6 +155,19 @@ fn between(plan: &Plan, number: u16, NamedProxy { name, config }: &NamedProxy) -
         Spoken::Http => format!("{ends}; a request is a repeat within {}", config.repeats.within),
         Spoken::Tcp => format!("{ends}, as bytes"),
     }
+}
+
+/// Who carries out the faults between clients and target; none where there are none.
+fn carried_out(plan: &Plan) -> Option<String> {
+    plan.timeline.iter().find(|step| step.on == 0 && step.fault.is_some())?;
+    Some(match external_at(plan, 0) {
+        Some(External { name, server, api, .. }) => {
+            format!(
+                "by the proxy `{name}` of the {server} at {api}, wherever that stands; in simulation between clients and target"
+            )
+        }
+        None => "by the run's own proxy, between clients and target".into(),
+    })
 }
 
 /// The Toxiproxy that has a proxy of the plan.
@@ -272,8 +289,11 @@ fn rows(plan: &Plan) -> Vec<Row> {
     }
     for step in &plan.timeline {
         let whom = whom(plan, step);
-        let kind = plan.actions.iter().find(|action| action.name == step.name).map_or_else(|| step.kind().to_string(), what);
-        let note = format!("{} to {} ({}): {kind}{whom}", step.from, step.to, step.to.since(step.from));
+        let does = match &step.fault {
+            Some(fault) => fault_text::fault(step, fault),
+            None => plan.actions.iter().find(|action| action.name == step.name).map_or_else(|| step.kind().to_string(), what),
+        };
+        let note = format!("{} to {} ({}): {does}{whom}", step.from, step.to, step.to.since(step.from));
         rows.push(Row { name: step.name.clone(), parts: vec![(step.from, step.to, '█')], note });
     }
     let shown = |action: &&Action| !plan.timeline.iter().any(|step| step.fault.is_none() && step.place == action.place);
@@ -509,7 +529,7 @@ length: 4m
         assert_eq!(lines[1], "  baseline       ──────");
         assert_eq!(lines[3], "  block                ████████████");
         assert_eq!(lines[5], "  blink                      █");
-        assert_eq!(lines[6], "             1m30s to 1m30s1ms (1ms): latency, for b");
+        assert_eq!(lines[6], "             1m30s to 1m30s1ms (1ms): latency add 1s, for b");
         assert_eq!(lines[7], "  recovery                         ░░░░░░░░░░░░┄┄┄┄┄┄");
     }
 
@@ -597,6 +617,19 @@ length: 2m
         let requeued = text.replace("queue: {", "queue: { on_give_up: requeue,");
         let said = check(&plan_of(&requeued).plan, 1000);
         assert!(said.contains("! the budget of `relay` does not protect") && said.contains("! vulnerable"), "{said}");
+    }
+
+    #[test]
+    fn who_carries_out_the_faults_is_said() {
+        let ours = "faults   by the run's own proxy, between clients and target";
+        let theirs = "faults   by the proxy `pay` of the Toxiproxy at http://127.0.0.1:8474";
+        let outside = PLAN
+            .replace("name: p\n", "name: p\nproxy: { toxiproxy: 'http://127.0.0.1:8474', name: pay }\n")
+            .replace(", fleets: [b] }", " }");
+        for (text, wants, not) in [(PLAN.to_string(), ours, theirs), (outside, theirs, ours)] {
+            let said = check(&plan_of(&text).plan, 120);
+            assert!(said.contains(wants) && !said.contains(not), "{said}");
+        }
     }
 
     #[test]

@@ -179,6 +179,9 @@ impl<W: Write + Send> Observer for Progress<W> {
                 self.note(at, Colour::Yellow, &format!("check {check} failed: {detail}"));
             }
             RunEvent::Check { check, passed: true, .. } => self.note(at, Colour::Green, &format!("check {check} passed again")),
+            RunEvent::FaultCutShort { fault } => self.note(at, Colour::Yellow, &format!("the operator ends fault {fault}")),
+            RunEvent::Noted { text } => self.note(at, Colour::Dim, &format!("note: {text}")),
+            RunEvent::Refused { text } => self.note(at, Colour::Yellow, text),
             RunEvent::Warning { text } => self.note(at, Colour::Yellow, &format!("warning: {text}")),
             RunEvent::Ended => self.clear(),
             RunEvent::Started | RunEvent::PhaseStarted { .. } | RunEvent::Note { .. } => {}
@@ -200,7 +203,7 @@ impl<W: Write + Send> Observer for Progress<W> {
 }
 
 /// What an action came to, for a line.
-fn acted(action: &ActionRecord) -> (Colour, String) {
+pub(super) fn acted(action: &ActionRecord) -> (Colour, String) {
     let what = match &action.fleet {
         Some(fleet) => format!("{} ({} of {fleet})", action.name, action.kind),
         None => format!("{} ({})", action.name, action.kind),

@@ -180,6 +180,8 @@ pub enum StoppedBy {
     StopCondition,
     /// A signal of the user's.
     Signal,
+    /// Whoever watched the run.
+    Operator,
     /// Something of ours broke.
     Internal,
 }
@@ -307,8 +309,11 @@ pub struct FaultResult {
     pub from_ms: u64,
     /// When it really ended, in milliseconds since the run began.
     pub to_ms: u64,
-    /// How many requests and connects it touched.
-    pub touched: u64,
+    /// How many requests and connects it touched; null where it did not happen as the plan has it, and nobody could count.
+    pub touched: Option<u64>,
+    /// Whether somebody ended it by hand, before the plan would have; left out where nobody did.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended_early: bool,
     /// Why it did not happen as the plan has it; left out where it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,

@@ -157,6 +157,7 @@ fn record_of(seconds: u64, at_second: fn(u64) -> Second) -> RunRecord {
             from: at(15),
             to: at(25.min(seconds)),
             touched: 9_412,
+            ended_early: false,
             failed: None,
         }],
         ended: at(seconds),

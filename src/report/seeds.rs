@@ -25,6 +25,12 @@ pub struct SeedsResult {
     pub stormwake: String,
     /// The plan.
     pub plan: PlanRef,
+    /// Who ran it; left out where nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<String>,
+    /// Why; left out where nobody said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// The outcome of all of them together.
     pub outcome: RunOutcome,
     /// The exit code of the process.
@@ -186,6 +192,8 @@ pub fn result(runs: &[SeedRun], verdict: &SeedsVerdict, info: SeedsInfo) -> Seed
         schema_version: SEEDS.version,
         stormwake: env!("CARGO_PKG_VERSION").to_string(),
         plan: plan_ref(info.plan),
+        operator: info.plan.operator.clone(),
+        note: info.plan.note.clone(),
         outcome: if info.stopped.is_some() { RunOutcome::Aborted } else { outcome(verdict.outcome) },
         exit_code: info.plan.exit_code,
         stopped: info.stopped.map(stopped),

@@ -1,18 +1,23 @@
 //! Many runs on one screen: how many recovered, what differs between them, which is the worst, where the rest is.
 
-use super::layout::{Colour, NONE, Style, columns, count, factor, millis, number, percent, rate};
-use super::result::{FindingResult, GateStatus, RecoveryClass, RunOutcome, Stopped, WaveVerdict};
+use super::layout::{NONE, Style, columns, count, factor, millis, number, percent, rate};
+use super::result::{GateStatus, RecoveryClass, RunOutcome, Stopped, WaveVerdict};
 use super::seeds::{ActionSpread, ClassCount, FigureSpread, GateCount, SeedRow, SeedsResult, ShareResult};
+use super::text::gates::{are_counted, finding_lines, gate_lines, held_words, signed};
+use super::text::headline::{Headline, gates_in_words};
+use super::text::report_line;
 use crate::metrics::{Figure, Unit};
 
 /// Lines of a screen.
 const SCREEN: usize = 24;
 /// Columns of a label.
 pub(super) const LABEL: usize = 14;
+/// The most lines of the sentence on the worst run.
+const SENTENCE: usize = 12;
 /// Figures that give way to no gate.
 const LEAST_SHOWN: usize = 4;
 /// The figures that are shown, in this order; where gates need the lines, the last ones give way.
-const SHOWN: [Figure; 11] = [
+const SHOWN: [Figure; 15] = [
     Figure::RecoveryTime,
     Figure::ErrorWindow,
     Figure::Relapses,
@@ -23,28 +28,37 @@ const SHOWN: [Figure; 11] = [
     Figure::WastedWork,
     Figure::Failed,
     Figure::Lost,
+    Figure::Duplicates,
+    Figure::Refused,
     Figure::P99,
+    Figure::Unresolved,
+    Figure::LaunderedRetries,
 ];
+/// Of these the ones that were nought in every run are left out.
+const IF_ANY: [Figure; 4] = [Figure::Duplicates, Figure::Refused, Figure::Unresolved, Figure::LaunderedRetries];
 
 /// The verdict on many runs as text of at most 24 lines, each at most `style.width` columns. `report` is where the report is.
 pub fn verdict(result: &SeedsResult, style: &Style, report: Option<&str>) -> String {
-    let mut lines = vec![header(result, style), line("seeds", &seeds(result), style)];
+    let mut lines = header(result, style);
+    lines.push(line("seeds", &seeds(result), style));
     lines.extend(actions(result, style));
     lines.push(String::new());
     let mut foot = worst(result, style);
-    foot.extend(report.map(|path| line("report", path, style)));
-    let gates = GateLines::of(result, style);
+    foot.extend(report.map(|path| report_line(path, LABEL, style)));
+    let mut gates = gates(result, style);
+    if !gates.is_empty() {
+        gates.push(String::new());
+    }
     let mut spreads = spreads(result, style);
-    // A heading, an empty line, and one before what follows the gates.
-    let around = lines.len() + foot.len() + 3;
-    spreads.truncate(SCREEN.saturating_sub(around + gates.needed()).max(LEAST_SHOWN));
+    // A heading and an empty line.
+    let around = lines.len() + foot.len() + 2;
+    spreads.truncate(SCREEN.saturating_sub(around + gates.len()).max(LEAST_SHOWN));
     if !spreads.is_empty() {
         lines.push(columns_of("", "median", "range", "seeds", style));
         lines.extend(spreads);
         lines.push(String::new());
     }
-    let room = SCREEN.saturating_sub(lines.len() + foot.len());
-    lines.extend(gates.bounded(room, style));
+    lines.extend(gates);
     lines.extend(foot);
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
@@ -55,6 +69,9 @@ fn spreads(result: &SeedsResult, style: &Style) -> Vec<String> {
     let shown = |figure: &Figure| {
         // That nobody could see waves is worth a line as well.
         let spread = of(figure).filter(|spread| spread.runs > 0 || (*figure == Figure::WaveScore && !result.seeds.is_empty()))?;
+        if IF_ANY.contains(figure) && spread.max.is_none_or(|max| max <= 0.0) {
+            return None;
+        }
         // Where everything that failed was lost, one line says it.
         let said = *figure == Figure::Lost && of(&Figure::Failed).is_some_and(|failed| same(failed, spread));
         (!said).then(|| spread_line(spread, result, style))
@@ -81,11 +98,21 @@ fn actions(result: &SeedsResult, style: &Style) -> Vec<String> {
     lines.into_iter().flatten().collect()
 }
 
-fn header(result: &SeedsResult, style: &Style) -> String {
-    let mut parts = vec![headline(&result.recovered, result.plan.expect.is_some())];
-    parts.extend(result.stopped.as_ref().map(|stopped| interrupted(stopped, result.seeds.len(), result.planned, "seeds")));
-    parts.push(result.plan.name.clone());
-    headed(result.outcome, &parts, result.exit_code, style)
+fn header(result: &SeedsResult, style: &Style) -> Vec<String> {
+    let count = |wrong: fn(&GateCount) -> bool| result.gates.iter().filter(|gate| wrong(gate)).count();
+    let (failed, unknown) = (count(|gate| gate.fail > 0), count(|gate| gate.fail == 0 && gate.inconclusive > 0));
+    let gates = gates_in_words(result.gates.len(), failed, unknown).map(|words| words + " in some seed");
+    let stopped = result.stopped.as_ref().map(|stopped| interrupted(stopped, result.seeds.len(), result.planned, "seeds"));
+    let recovered = headline(&result.recovered, result.plan.expect.is_some());
+    let all = result.recovered.runs == result.recovered.of;
+    let (why, said) = match result.outcome {
+        RunOutcome::Pass => (Vec::new(), vec![recovered]),
+        // What decides comes first: where every seed recovered, it is a gate.
+        _ if all => (stopped.into_iter().chain(gates).collect(), vec![recovered]),
+        _ => (stopped.into_iter().chain([recovered]).chain(gates).collect(), Vec::new()),
+    };
+    let title = result.plan.name.clone();
+    Headline { why, said, title, run: Vec::new() }.lines(result.outcome, result.exit_code, style)
 }
 
 /// `1 to 20: RECOVERED 17, STUCK 3`.
@@ -93,22 +120,6 @@ fn seeds(result: &SeedsResult) -> String {
     let (Some(first), Some(last)) = (result.seeds.first(), result.seeds.last()) else { return NONE.into() };
     let range = if first.seed == last.seed { first.seed.to_string() } else { format!("{} to {}", first.seed, last.seed) };
     if result.classes.is_empty() { range } else { format!("{range}: {}", class_counts(&result.classes)) }
-}
-
-/// A screen's first line.
-pub(super) fn headed(outcome: RunOutcome, parts: &[String], exit_code: u8, style: &Style) -> String {
-    let (word, colour) = match outcome {
-        RunOutcome::Pass => ("PASS", Colour::Green),
-        RunOutcome::Fail => ("FAIL", Colour::Red),
-        RunOutcome::Inconclusive => ("INCONCLUSIVE", Colour::Yellow),
-        RunOutcome::Aborted => ("ABORTED", Colour::Yellow),
-    };
-    let dot = if style.ascii { " - " } else { " · " };
-    let exit = format!("{dot}exit {exit_code}");
-    // What the process ends with is worth more than the end of a long name.
-    let room = style.width.saturating_sub(word.len() + 2 + columns(&exit));
-    let rest = style.fit(&format!("{}{exit}", style.fit(&parts.join(dot), room)), style.width.saturating_sub(word.len() + 2));
-    format!("{}  {rest}", style.paint(colour, word))
 }
 
 /// That not all was run, and why.
@@ -174,7 +185,7 @@ fn spread_line(spread: &FigureSpread, result: &SeedsResult, style: &Style) -> St
     let never = if spread.never > 0 { format!(", {} never", spread.never) } else { String::new() };
     let waves = if spread.figure == Figure::WaveScore.word() { wave_counts(result) } else { String::new() };
     let (median, range) = (middle(spread), range(spread).unwrap_or_default());
-    columns_of(&spaced(&spread.figure), &median, &range, &format!("{seeds}{never}{waves}"), style)
+    columns_of(&labelled(&spread.figure), &median, &range, &format!("{seeds}{never}{waves}"), style)
 }
 
 /// `: WAVES 17, NONE 3`.
@@ -191,6 +202,12 @@ fn wave_counts(result: &SeedsResult) -> String {
 /// A figure's name for people.
 pub(super) fn spaced(figure: &str) -> String {
     figure.replace('_', " ")
+}
+
+/// A figure's label; of latencies, that those alone count which succeeded.
+pub(super) fn labelled(figure: &str) -> String {
+    let of_successes = Figure::ALL.iter().any(|known| known.word() == figure && known.is_of_successes());
+    if of_successes { format!("success {figure}") } else { spaced(figure) }
 }
 
 /// The median of a figure: `8.2s`, or `never` where most runs did not come to it.
@@ -214,6 +231,8 @@ pub(super) fn shown(figure: &str, value: Option<f64>) -> String {
         (Unit::Time, Some(seconds)) => millis(Some(seconds * 1e3)),
         (Unit::Factor, value) => factor(value),
         (Unit::Count, Some(n)) if n >= 0.0 && n.fract() == 0.0 => count(n as u64),
+        // The median of an even number of seeds lies between two counts.
+        (Unit::Count, Some(n)) if n >= 100.0 => count(n.round() as u64),
         (Unit::Count, Some(n)) => number(n),
     }
 }
@@ -222,7 +241,7 @@ fn worst(result: &SeedsResult, style: &Style) -> Vec<String> {
     let Some(row) = result.seeds.iter().find(|row| Some(row.seed) == result.worst) else { return Vec::new() };
     let room = style.width.saturating_sub(LABEL);
     let label = |(index, text): (usize, &String)| line(if index == 0 { "worst" } else { "" }, text, style);
-    style.wrap(&said(row), room, 3).iter().enumerate().map(label).collect()
+    style.wrap(&said(row), room, SENTENCE).iter().enumerate().map(label).collect()
 }
 
 /// A run in a sentence.
@@ -241,61 +260,21 @@ fn said(row: &SeedRow) -> String {
     format!("seed {}: {outcome}{class}{}{}", row.seed, if why.is_empty() { "" } else { ": " }, why.join("; "))
 }
 
-/// The gates, those that need a look first.
-struct GateLines {
-    /// That on the share of seeds among them.
-    lines: Vec<String>,
-    /// How many of them need a look.
-    urgent: usize,
-}
-
-impl GateLines {
-    fn of(result: &SeedsResult, style: &Style) -> Self {
-        let share = result.share_gate.as_ref();
-        let mut lines: Vec<String> = share.map(|gate| finding_line(gate, style)).into_iter().collect();
-        let mut counts: Vec<&GateCount> = result.gates.iter().collect();
-        counts.sort_by_key(|count| (count.fail == 0, count.inconclusive == 0));
-        let bad = counts.iter().filter(|count| count.fail + count.inconclusive > 0).count();
-        lines.extend(counts.into_iter().map(|count| gate_line(count, style)));
-        Self { urgent: bad + usize::from(share.is_some()), lines }
-    }
-
-    /// Lines that it takes to show each that needs a look, and to say that there are more.
-    fn needed(&self) -> usize {
-        self.urgent + usize::from(self.lines.len() > self.urgent)
-    }
-
-    /// As many as there is room for, what is left out said, and an empty line to part them from what follows.
-    fn bounded(self, room: usize, style: &Style) -> Vec<String> {
-        let (mut lines, room) = (self.lines, room.saturating_sub(1));
-        if lines.is_empty() || room == 0 {
-            return Vec::new();
-        }
-        if lines.len() > room {
-            let left_out = lines.len() - (room - 1);
-            lines.truncate(room - 1);
-            let bad = match self.urgent.saturating_sub(lines.len()) {
-                0 => String::new(),
-                bad => format!(" ({bad} failed or unknown)"),
-            };
-            lines.push(line("", &format!("and {left_out} more gates{bad}, see seeds.json"), style));
-        }
-        lines.push(String::new());
-        lines
-    }
-}
-
-/// A sign and a word for what became of a gate.
-fn signed(status: GateStatus, style: &Style) -> String {
-    let (sign, plain, word, colour) = match status {
-        GateStatus::Pass => ("✓", "+", "pass", Colour::Green),
-        GateStatus::Fail => ("✗", "x", "fail", Colour::Red),
-        GateStatus::Inconclusive => ("?", "?", "unknown", Colour::Yellow),
+/// The gates, those that need a look first, that on the share of seeds among them. Of many that held in every seed, how many.
+fn gates(result: &SeedsResult, style: &Style) -> Vec<String> {
+    let share = result.share_gate.iter().flat_map(|gate| finding_lines(gate, LABEL, style));
+    let mut counts: Vec<&GateCount> = result.gates.iter().collect();
+    counts.sort_by_key(|count| (count.fail == 0, count.inconclusive == 0));
+    let (urgent, held): (Vec<&GateCount>, Vec<_>) = counts.into_iter().partition(|count| count.fail + count.inconclusive > 0);
+    let lines = |count: &GateCount| count_lines(count, style);
+    let held = match are_counted(held.len()) {
+        true => vec![signed(GateStatus::Pass, LABEL, style) + &held_words(held.len(), "seeds.json")],
+        false => held.into_iter().flat_map(lines).collect(),
     };
-    style.paint(colour, &style.pad(&format!("{} {word}", if style.ascii { plain } else { sign }), LABEL.min(style.width)))
+    share.chain(urgent.into_iter().flat_map(lines)).chain(held).collect()
 }
 
-fn gate_line(count: &GateCount, style: &Style) -> String {
+fn count_lines(count: &GateCount, style: &Style) -> Vec<String> {
     let status = match (count.fail, count.inconclusive) {
         (0, 0) => GateStatus::Pass,
         (0, _) => GateStatus::Inconclusive,
@@ -303,23 +282,7 @@ fn gate_line(count: &GateCount, style: &Style) -> String {
     };
     let all = count.pass + count.fail + count.inconclusive;
     let unknown = if count.inconclusive > 0 { format!(", {} without evidence", count.inconclusive) } else { String::new() };
-    gate_text(signed(status, style), &count.gate, &format!("held in {} of {all}{unknown}", count.pass), count.line, style)
-}
-
-/// One finding in a line: what became of it, the gate, what was seen, where it stands.
-pub(super) fn finding_line(finding: &FindingResult, style: &Style) -> String {
-    let observed = if finding.value.is_some() { "got " } else { "" }.to_string() + &finding.observed;
-    let bound = finding.wanted.find('(').map_or(String::new(), |at| format!(" {}", &finding.wanted[at..]));
-    gate_text(signed(finding.status, style), &(finding.gate.clone() + &bound), &observed, finding.line, style)
-}
-
-/// The gate gives way to what was seen of it.
-fn gate_text(sign: String, gate: &str, seen: &str, line: Option<u32>, style: &Style) -> String {
-    let seen = seen.to_string() + &line.map_or(String::new(), |line| format!("  line {line}"));
-    let room = style.width.saturating_sub(LABEL);
-    let seen = style.fit(&seen, room / 2);
-    let gate = style.fit(gate, room.saturating_sub(columns(&seen) + 2));
-    format!("{sign}{}", style.fit(&format!("{gate}  {seen}"), room))
+    gate_lines(status, &count.gate, &format!("held in {} of {all}{unknown}", count.pass), count.line, LABEL, style)
 }
 
 #[cfg(test)]
@@ -355,12 +318,18 @@ mod tests {
                 result.gates = vec![gate.clone(); gates];
                 for width in [10, 20, 40, 79, 80, 100, 200] {
                     let text = verdict(&result, &Style { width, ..Style::default() }, Some(REPORT));
-                    assert!(text.lines().count() <= SCREEN, "{name} {width}:\n{text}");
-                    let widest = text.lines().map(columns).max().unwrap();
+                    assert!(text.lines().count() <= SCREEN || gates > 0 || width < 79, "{name} {width}:\n{text}");
+                    let lines = text.lines().filter(|line| !line.starts_with("report"));
+                    let widest = lines.map(columns).max().unwrap();
                     assert!(widest <= width.max(14), "{name} {width}: {widest}\n{text}");
                 }
             }
-            assert!(verdict(&result, &Style::default(), None).contains("failed or unknown), see seeds.json"));
+            let text = verdict(&result, &Style::default(), None);
+            assert_eq!(
+                text.lines().filter(|line| line.starts_with("✗ fail")).count(),
+                40 + usize::from(result.share_gate.is_some_and(|gate| gate.status == GateStatus::Fail)),
+                "{text}"
+            );
         }
     }
 
@@ -368,14 +337,38 @@ mod tests {
     fn gates_that_did_not_hold_are_all_shown_and_a_share_never_contradicts_itself() {
         let mut result = sample::seeds_fail();
         let gate = |fail| GateCount { gate: "errors <= 1%".into(), pass: 6 - fail, fail, inconclusive: 0, line: Some(7) };
-        result.gates = (0..10).map(|index| gate(u64::from(index % 2 == 0))).collect();
-        let text = verdict(&result, &Style::default(), Some(REPORT));
-        assert_eq!(text.lines().filter(|line| line.starts_with("✗ fail")).count(), 5, "{text}");
-        assert!(text.contains("and 5 more gates, see seeds.json") && text.lines().count() <= SCREEN, "{text}");
+        for (gates, held) in [(10, 5), (60, 1)] {
+            result.gates = (0..gates).map(|index| gate(u64::from(index % 2 == 0))).collect();
+            let text = verdict(&result, &Style::default(), Some(REPORT));
+            let shown = |sign| text.lines().filter(|line| line.starts_with(sign)).count();
+            assert_eq!((shown("✗ fail"), shown("✓ pass")), (gates / 2, held), "{text}");
+            assert_eq!(text.contains("30 gates, each in seeds.json"), gates == 60, "{text}");
+        }
         let mut result = sample::seeds_expected();
         for (runs, said) in [(0, "0 of 20 have the expected STUCK"), (20, "20 of 20 STUCK, as expected")] {
             result.recovered.runs = runs;
             assert!(verdict(&result, &Style::default(), None).contains(said));
+        }
+    }
+
+    #[test]
+    fn a_failure_says_first_why_and_losses_of_any_run_are_shown() {
+        let mut result = sample::seeds_expected();
+        let wide = Style { width: 160, ..Style::default() };
+        result.outcome = RunOutcome::Fail;
+        result.gates = vec![GateCount { gate: "errors <= 1%".into(), pass: 6, fail: 2, inconclusive: 0, line: Some(7) }];
+        let text = verdict(&result, &wide, None);
+        assert!(text.starts_with("FAIL: the gate failed in some seed · 20 of 20 STUCK, as expected"), "{text}");
+        for (max, shown) in [(0.0, false), (3.0, true)] {
+            for figure in [Figure::Duplicates, Figure::Refused] {
+                let nought = Some(0.0);
+                result.figures.retain(|spread| spread.figure != figure.word());
+                let figure = figure.word().to_string();
+                result.figures.push(FigureSpread { figure, runs: 20, never: 0, min: nought, median: nought, max: Some(max) });
+                let text = verdict(&result, &wide, None);
+                let row = |line: &str| line.starts_with(&result.figures.last().unwrap().figure);
+                assert_eq!(text.lines().any(row), shown, "{text}");
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use crate::time::Span;
 use std::future::poll_fn;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -40,11 +40,24 @@ const PATIENCE: Span = Span::from_millis(200);
 static OVER: AtomicBool = AtomicBool::new(false);
 /// The number of the first signal; 0 until one has come.
 static HEARD: AtomicI32 = AtomicI32::new(0);
+/// Whether somebody has asked for an end otherwise: then the first signal counts as the second.
+static ASKED: AtomicBool = AtomicBool::new(false);
 /// What is to be undone, in the order in which it was begun: then the second signal waits for it, and the third does not.
 static OWED: Mutex<Vec<Owing>> = Mutex::new(Vec::new());
 /// The same of what runs elsewhere, each with its number.
 static OWED_REMOTE: Mutex<Vec<(usize, Owing)>> = Mutex::new(Vec::new());
 static INSTALLED: Mutex<Option<Signals>> = Mutex::new(None);
+/// Who has taken over the terminal.
+static SCREEN: Mutex<Option<Arc<dyn Screen>>> = Mutex::new(None);
+
+/// Whoever has taken over the terminal, so that it is given back before the process ends at a signal.
+pub trait Screen: Send + Sync {
+    /// Shows a sentence. Never waits.
+    fn say(&self, text: &str);
+
+    /// Gives the terminal back. May block, as long as a terminal that takes nothing.
+    fn leave(&self);
+}
 
 impl Signals {
     /// Takes the signals over, for as long as the process lives. A thread of their own waits for them, so that the
@@ -66,9 +79,14 @@ impl Signals {
         let hearing = async move {
             let number = next(&mut ends).await;
             if !OVER.load(Ordering::SeqCst) {
-                HEARD.store(number, Ordering::SeqCst);
-                heard.send_replace(number);
-                end(&mut ends, &leave).await;
+                let second = if ASKED.load(Ordering::SeqCst) {
+                    number
+                } else {
+                    HEARD.store(number, Ordering::SeqCst);
+                    heard.send_replace(number);
+                    next(&mut ends).await
+                };
+                end(second, &mut ends, &leave).await;
             }
             leave_with(128 + number)
         };
@@ -119,6 +137,16 @@ impl Signals {
         INSTALLED.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Somebody has asked for an orderly end, otherwise than by a signal: the first signal ends the process at once, as the second does else.
+    pub fn asked_otherwise() {
+        ASKED.store(true, Ordering::SeqCst);
+    }
+
+    /// Tells who has the terminal; none once it is given back.
+    pub fn take_screen(screen: Option<Arc<dyn Screen>>) {
+        *SCREEN.lock().unwrap_or_else(PoisonError::into_inner) = screen;
+    }
+
     /// The run is over and its report is written: from here on the first signal ends the process.
     pub fn release() {
         OVER.store(true, Ordering::SeqCst);
@@ -134,9 +162,8 @@ impl Signals {
     }
 }
 
-/// What follows the first signal: ends the process at the second or third, unless that ends by itself before.
-async fn end(ends: &mut [(i32, Signal)], leave: &watch::Sender<bool>) -> ! {
-    let mut number = next(ends).await;
+/// What follows the second signal: ends the process at it or at the third, unless that ends by itself before.
+async fn end(mut number: i32, ends: &mut [(i32, Signal)], leave: &watch::Sender<bool>) -> ! {
     if let Some(text) = waits_for(&owed()) {
         say(&text);
         number = next(ends).await;
@@ -157,6 +184,9 @@ async fn end(ends: &mut [(i32, Signal)], leave: &watch::Sender<bool>) -> ! {
 /// Ends the process, and every command that still runs.
 fn leave_with(code: i32) -> ! {
     Group::kill_all();
+    if let Some(screen) = screen() {
+        bounded("leaving", move || screen.leave());
+    }
     std::process::exit(code)
 }
 
@@ -182,6 +212,9 @@ fn left_undone(owed: &[Owing]) -> Option<String> {
 
 /// Says something on stderr, for as long as that takes within bounds: whoever reads it may be stuck.
 fn say(text: &str) {
+    if let Some(screen) = screen() {
+        return screen.say(text);
+    }
     // A line of progress may stand there, and what the terminal shows for the key.
     let text = if io::stderr().is_terminal() {
         format!(
@@ -195,13 +228,22 @@ fn say(text: &str) {
 "
         )
     };
-    let (done, said) = std::sync::mpsc::channel();
-    let writing = std::thread::Builder::new().name("said".into()).spawn(move || {
-        let _ = io::stderr().write_all(text.as_bytes());
+    bounded("said", move || drop(io::stderr().write_all(text.as_bytes())));
+}
+
+fn screen() -> Option<Arc<dyn Screen>> {
+    SCREEN.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Does something that a terminal may keep from coming to its end, and waits for it within bounds.
+fn bounded(name: &str, work: impl FnOnce() + Send + 'static) {
+    let (done, heard) = std::sync::mpsc::channel();
+    let working = std::thread::Builder::new().name(name.into()).spawn(move || {
+        work();
         let _ = done.send(());
     });
-    if writing.is_ok() {
-        let _ = said.recv_timeout(PATIENCE.to_std());
+    if working.is_ok() {
+        let _ = heard.recv_timeout(PATIENCE.to_std());
     }
 }
 

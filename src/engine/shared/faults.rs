@@ -16,6 +16,8 @@ struct Mark {
     to: Option<Timestamp>,
     /// Whether somebody else carries it out, and says when it began and ended.
     remote: bool,
+    /// Whether somebody has ended it by hand.
+    cut_short: bool,
     failed: Option<String>,
 }
 
@@ -61,6 +63,25 @@ impl Faults {
         Some(RunEvent::FaultStarted { fault: timeline.step(index).name.clone() })
     }
 
+    /// Books that somebody ends a step by hand, before the plan would.
+    ///
+    /// # Errors
+    /// Why it is not ended, in a sentence.
+    pub fn cut_short(&mut self, timeline: &Timeline, index: usize) -> Result<RunEvent, String> {
+        let Some(mark) = self.marks.get_mut(index) else { return Err(format!("the plan has no fault of number {index}")) };
+        let fault = timeline.step(index).name.clone();
+        match mark {
+            Mark { to: Some(_), .. } => Err(format!("`{fault}` has ended already")),
+            Mark { cut_short: true, .. } => Err(format!("`{fault}` is being ended already")),
+            Mark { from: None, failed: Some(_), .. } => Err(format!("`{fault}` could not be begun, and there is nothing to end")),
+            Mark { from: None, .. } => Err(format!("`{fault}` has not begun yet")),
+            Mark { from: Some(_), .. } => {
+                mark.cut_short = true;
+                Ok(RunEvent::FaultCutShort { fault })
+            }
+        }
+    }
+
     /// Books that a step did not happen as the plan has it; the first reason counts.
     pub fn fail(&mut self, index: usize, why: String) {
         self.marks[index].failed.get_or_insert(why);
@@ -70,6 +91,17 @@ impl Faults {
     pub fn end_all(&mut self, timeline: &Timeline, now: Timestamp, touched: impl Fn(usize) -> u64) -> Vec<RunEvent> {
         let ours: Vec<usize> = (0..self.marks.len()).filter(|index| !self.marks[*index].remote).collect();
         ours.into_iter().filter_map(|index| self.end(timeline, index, now, &touched)).collect()
+    }
+
+    /// Books that a step ended, where nobody else ends it.
+    pub fn end_here(
+        &mut self,
+        timeline: &Timeline,
+        index: usize,
+        now: Timestamp,
+        touched: impl Fn(usize) -> u64,
+    ) -> Option<RunEvent> {
+        if self.marks[index].remote { None } else { self.end(timeline, index, now, &touched) }
     }
 
     /// Books that a step ended; nothing where it does not act.
@@ -99,7 +131,8 @@ impl Faults {
             let from = mark.from.or_else(|| mark.failed.as_ref().map(|_| step.from))?;
             let to = mark.to.unwrap_or(from);
             let touched = if mark.from.is_some() { touched(index) } else { 0 };
-            Some(FaultRecord { name: step.name.clone(), kind: step.kind(), from, to, touched, failed: mark.failed.clone() })
+            let (name, kind, ended_early, failed) = (step.name.clone(), step.kind(), mark.cut_short, mark.failed.clone());
+            Some(FaultRecord { name, kind, from, to, touched, ended_early, failed })
         });
         begun.collect()
     }
@@ -142,12 +175,24 @@ mod tests {
         assert_eq!(faults.turn(&timeline, at(3), at(3), touched).len(), 1);
         assert!(faults.end(&timeline, 2, at(3), &touched).is_none(), "what never began does not end");
         assert!(faults.end_all(&timeline, at(4), touched).is_empty());
+        assert_eq!(faults.cut_short(&timeline, 1), Ok(RunEvent::FaultCutShort { fault: "there".into() }));
+        let refused: Vec<String> = [0, 1, 2, 3].map(|step| faults.cut_short(&timeline, step).unwrap_err()).into();
+        let wanted = [
+            "`here` has ended already",
+            "`there` is being ended already",
+            "`never` could not be begun, and there is nothing to end",
+            "the plan has no fault of number 3",
+        ];
+        assert_eq!(refused, wanted);
         assert!(faults.end(&timeline, 1, at(5), &touched).is_some());
         faults.cut(at(6));
         let records = faults.records(&plan, touched);
         let told: Vec<_> = records.iter().map(|fault| (fault.from, fault.to, fault.touched, fault.failed.as_deref())).collect();
         assert_eq!(told, [(at(1), at(3), 7, None), (at(2), at(5), 7, None), (at(1), at(1), 0, Some("no"))]);
         assert_eq!(records.iter().map(FaultRecord::took_place).collect::<Vec<_>>(), [true, true, false]);
+        assert_eq!(records.iter().map(|fault| fault.ended_early).collect::<Vec<_>>(), [false, true, false]);
+        let unbegun = Faults::new(&timeline).cut_short(&timeline, 0).unwrap_err();
+        assert_eq!(unbegun, "`here` has not begun yet");
         assert_eq!(timeline.phases(Span::from_secs(9)).iter().map(|phase: &Phase| phase.faults.len()).max(), Some(3));
     }
 }

@@ -1,7 +1,7 @@
 //! Checks of what a plan asks of its run: baseline, recovery, gates, stop conditions, expectation.
 
-use super::{Context, names, proxies, timeline};
-use crate::config::{At, Place};
+use super::{Context, evidence, names, proxies, timeline};
+use crate::config::{At, Concerns, Place};
 use crate::fault::Step;
 use crate::gate::condition::{Bound, Condition};
 use crate::gate::config::{Conditions, During, Probe, StopTrigger};
@@ -46,6 +46,15 @@ pub(super) fn check(
     for (index, gate) in raw.gates.0.iter().flatten().enumerate() {
         if let Some(RunGate::Run(gate)) = &gate.0 {
             proxies::gate(gate, &index.to_string(), named, raw, cx);
+        }
+    }
+    let run = evidence::Run { timeline, fleets, steady: steady_state.as_ref(), recovery: recovery.as_ref(), length };
+    if timeline.complete {
+        run.baseline(cx);
+        for (index, gate) in raw.gates.0.iter().flatten().enumerate() {
+            if let Some(RunGate::Run(gate)) = &gate.0 {
+                run.gate(gate, &index.to_string(), cx);
+            }
         }
     }
     let stop_if = raw.stop_if.0.iter().flatten().filter_map(|stop| stop.0.clone()).collect::<Vec<_>>();
@@ -349,7 +358,8 @@ pub(super) fn target_counts(figure: Figure, raw: &RawPlan, place: Place, cx: &mu
         (Some(_), _) => {}
         (None, Some(_)) => {
             let message = format!("`{word}` is not counted by a target of your own: a live run of this gate is inconclusive");
-            cx.warn(place, message, "simulate the plan, whose model counts it, or remove the gate");
+            let hint = "simulate the plan, whose model counts it, or remove the gate";
+            cx.warn_of(Concerns::Live, place, message, hint);
         }
         (None, None) => {
             cx.error(

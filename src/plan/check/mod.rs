@@ -5,6 +5,7 @@ mod calls;
 mod changes;
 mod compare;
 mod devices;
+mod evidence;
 mod external;
 mod fleets;
 mod guards;
@@ -27,7 +28,7 @@ mod workers;
 pub(super) use proxy_fault::check as proxy_fault;
 
 use super::{Changeable, Plan, RawPlan};
-use crate::config::{At, Lenient, Node, Place, Problems};
+use crate::config::{At, Concerns, Lenient, Node, Place, Problems};
 use crate::service::ServiceChange;
 use crate::time::Span;
 
@@ -51,6 +52,16 @@ impl Context<'_> {
 
     fn warn(&mut self, place: Place, message: impl Into<String>, hint: impl Into<String>) {
         self.problems.warning(place, message, hint);
+    }
+
+    /// A warning that concerns some runs of the plan and not others.
+    fn warn_of(&mut self, concerns: Concerns, place: Place, message: impl Into<String>, hint: impl Into<String>) {
+        self.problems.warning_of(concerns, place, message, hint);
+    }
+
+    /// Whether the plan has such a section.
+    fn has(&self, section: &str) -> bool {
+        self.root.get(section).is_some()
     }
 
     /// The keys of a map of the plan.

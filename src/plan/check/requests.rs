@@ -2,7 +2,7 @@
 
 use super::target::whole_seconds;
 use super::{Context, MAX_LENGTH};
-use crate::config::{At, Place};
+use crate::config::{At, Concerns, Place};
 use crate::fault::matching::{MOST_MATCHERS, path_fits};
 use crate::fault::timeline::MOST_TURNS;
 use crate::fault::{Fault, Match, Repeat, Step, TimeShape, Which};
@@ -107,7 +107,7 @@ fn matches_something(of: &Match, target: &TargetConfig, index: &str, cx: &mut Co
     }
     for entry in of.header.0.iter().filter(|entry| entry.value != "*" && is_hidden(&entry.name, target)) {
         let message = format!("only a live run knows the value of `{}`: a simulated one takes no request to fit", entry.name);
-        cx.warn(entry.place, message, "write `\"*\"` for any value");
+        cx.warn_of(Concerns::Simulated, entry.place, message, "write `\"*\"` for any value");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::plan::arithmetic;
 use crate::service::ServiceConfig;
 use crate::service::admission::AdmissionConfig;
 use crate::service::limiter::{LimiterConfig, LimitersConfig};
-use crate::service::queue::{Bound, QueueConfig};
+use crate::service::queue::{Bound, Order, QueueConfig};
 use crate::service::refusal::{Refusing, RetryAfter};
 
 /// Checks a service that stands at `path`.
@@ -22,6 +22,13 @@ pub(super) fn check(service: &ServiceConfig, path: &[&str], cx: &mut Context) {
         limiters(all, path, cx);
     }
     refusing(&service.queue.0.refusing, &[path, &["queue"]].concat(), cx);
+    if service.queue.0.codel.is_some() && matches!(service.queue.0.order, Order::Lifo | Order::AdaptiveLifo) {
+        let order = service.queue.0.order.word();
+        let message = format!(
+            "`codel` goes by how long those waited who are taken out: with `order: {order}` these are the newest, and it hardly ever drops one"
+        );
+        cx.warn(at(cx, &["queue", "codel"]), message, "use `order: fifo`, or `expire_after` in its place");
+    }
     if let Some(rule) = &service.reject_backlog {
         refusing(&rule.refusing, &[path, &["reject_backlog"]].concat(), cx);
     }

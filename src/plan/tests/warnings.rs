@@ -1,6 +1,6 @@
 //! What is no mistake and should be said all the same, each at its place.
 
-use super::{bytes, external, load_with, requests, services, unmark, with};
+use super::{bytes, evidence, external, load_with, requests, services, unmark, with};
 
 /// A line, what takes its place with `¶` where the warning points, and what it says. Such a plan runs.
 const WARNINGS: &[(&str, &str, &str)] = &[
@@ -57,7 +57,7 @@ const WARNINGS: &[(&str, &str, &str)] = &[
 #[test]
 fn every_warning_is_found_at_its_place() {
     let warnings = WARNINGS.iter().chain(services::WARNINGS).chain(requests::WARNINGS);
-    for (old, new, wants) in warnings.chain(external::WARNINGS).chain(bytes::WARNINGS) {
+    for (old, new, wants) in warnings.chain(external::WARNINGS).chain(bytes::WARNINGS).chain(evidence::WARNINGS) {
         let marked = with(old, new);
         let (text, line, column) = if marked.contains('¶') { unmark(&marked) } else { (marked, 0, 0) };
         let loaded = load_with(&text, &[]).unwrap_or_else(|shown| panic!("{new}\n{shown}"));

@@ -100,6 +100,7 @@ pub(in crate::report) fn stopped(reason: &StopReason) -> Stopped {
     match reason {
         StopReason::StopCondition(detail) => Stopped { by: StoppedBy::StopCondition, detail: detail.clone() },
         StopReason::Signal(_) => Stopped { by: StoppedBy::Signal, detail: reason.to_string() },
+        StopReason::Operator => Stopped { by: StoppedBy::Operator, detail: reason.to_string() },
         StopReason::Internal(detail) => Stopped { by: StoppedBy::Internal, detail: detail.clone() },
     }
 }
@@ -295,7 +296,9 @@ fn faults(record: &RunRecord) -> Vec<FaultResult> {
         kind: fault.kind.to_string(),
         from_ms: fault.from.as_millis(),
         to_ms: fault.to.as_millis(),
-        touched: fault.touched,
+        // What somebody else has removed took its count with it.
+        touched: Some(fault.touched).filter(|touched| *touched > 0 || fault.failed.is_none()),
+        ended_early: fault.ended_early,
         failed: fault.failed.clone(),
     };
     record.faults.iter().map(fault).collect()

@@ -13,7 +13,7 @@ pub(super) fn observed(key: &str, run: &RunResult) -> Option<String> {
         return overload(run);
     }
     let shows = run.stopped.is_none() && !matches!(run.outcome, RunOutcome::Aborted | RunOutcome::Inconclusive);
-    let struck = run.faults.is_empty() || run.faults.iter().any(|fault| fault.touched > 0);
+    let struck = run.faults.is_empty() || run.faults.iter().any(|fault| fault.touched.is_none_or(|touched| touched > 0));
     if !shows || !struck {
         return None;
     }
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn a_run_that_cannot_show_a_rule_says_nothing() {
         let mut untouched = recovered();
-        untouched.faults[0].touched = 0;
+        untouched.faults[0].touched = Some(0);
         for (what, run) in
             [("aborted", sample::aborted()), ("inconclusive", sample::inconclusive()), ("nobody was struck", untouched)]
         {

@@ -1,8 +1,10 @@
 //! The coordinator: moves the faults, gathers the windows, watches for reasons to stop, and ends the run.
 
+mod commanded;
 mod remote;
 
 use super::RunError;
+use super::commands::Commands;
 use super::hearing::Hearing;
 use super::proxies::Proxies;
 use crate::engine::live::actions::{Answer as Answered, Outside, Undone};
@@ -17,9 +19,12 @@ use crate::engine::live::transport::{Requests, WireCounts};
 use crate::engine::shared::{Acts, Faults, UNCOUNTED, WINDOW, blank, limits_reached, look_for_waves};
 use crate::fault::{Phase, Timeline};
 use crate::gate::stop::Stops;
-use crate::metrics::{Acted, ActionOutcome, ActionRecord, RunEvent, RunRecord, Series, ServiceCounts, StopReason, Totals};
+use crate::metrics::{
+    Acted, ActionOutcome, ActionRecord, NoteRecord, RunEvent, RunRecord, Series, ServiceCounts, StopReason, Totals,
+};
 use crate::plan::{Deed, Plan};
 use crate::time::{Span, Timestamp};
+use commanded::command_of;
 use remote::told_of;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -67,6 +72,8 @@ pub struct Parts {
     pub warnings: Vec<String>,
     /// What is worth keeping with the run.
     pub notes: Vec<String>,
+    /// What is asked of the run while it goes on; none where nobody watches it, and once the end has begun.
+    pub commands: Option<Commands>,
 }
 
 pub struct Coordinator {
@@ -90,6 +97,11 @@ pub struct Coordinator {
     unconfirmed: Vec<(usize, Timestamp)>,
     /// By step: what a server says that it has touched.
     counted: BTreeMap<usize, u64>,
+    /// The plan's actions that were done before their time, because somebody has ended a step by hand.
+    changed_early: Vec<usize>,
+    /// What somebody noted, and how many notes more.
+    noted: Vec<NoteRecord>,
+    notes_left_out: u64,
 }
 
 impl Coordinator {
@@ -116,6 +128,9 @@ impl Coordinator {
             lost: 0,
             unconfirmed: Vec::new(),
             counted: BTreeMap::new(),
+            changed_early: Vec::new(),
+            noted: Vec::new(),
+            notes_left_out: 0,
             parts,
         })
     }
@@ -152,7 +167,7 @@ impl Coordinator {
         let mut overdue = Timestamp::ZERO + self.parts.plan.length + OVERDUE;
         while self.totals.len() < self.parts.shards.len() {
             let next = self.moments.last().copied().unwrap_or(Timestamp::NEVER).min(overdue);
-            let Parts { clock, messages, checks, outside, external, signals, target, .. } = &mut self.parts;
+            let Parts { clock, messages, checks, outside, external, signals, target, commands, .. } = &mut self.parts;
             let before = clock.now();
             let stop = tokio::select! {
                 biased;
@@ -163,6 +178,7 @@ impl Coordinator {
                     Ok(()) => self.turn(),
                     Err(error) => Some(StopReason::Internal(format!("the timer failed: {error}"))),
                 },
+                command = command_of(commands.as_mut()) => self.obey(command),
                 message = messages.recv() => self.hear(message),
                 answer = checks.next() => self.weigh(&answer),
                 answer = answer_of(outside.as_mut()) => self.acted(answer),
@@ -208,7 +224,8 @@ impl Coordinator {
     fn change_target(&mut self, moment: Timestamp) {
         let Some(target) = &self.parts.target else { return };
         let now = self.parts.clock.now();
-        for (action, _) in service_changes(&self.parts.plan).filter(|(_, at)| *at == moment) {
+        let early = |action: usize| self.changed_early.contains(&action);
+        for (action, _) in service_changes(&self.parts.plan).filter(|(action, at)| *at == moment && !early(*action)) {
             target.change(action);
             self.unconfirmed.push((action, now));
         }
@@ -348,6 +365,7 @@ impl Coordinator {
 
     /// Removes the faults, then stops the load, then gathers what there is.
     async fn finish(mut self, stopped: Option<StopReason>) -> RunRecord {
+        self.parts.commands = None;
         let removing = self.begin_removing();
         let cleared = self.parts.proxies.clear();
         let now = self.parts.clock.now();
@@ -379,6 +397,7 @@ impl Coordinator {
             destinations: self.parts.plan.destinations(),
             faults,
             actions: self.acts.records(),
+            notes: self.noted,
             ended,
             length: self.parts.plan.length,
             stopped: stopped.or(internal),
@@ -396,6 +415,7 @@ impl Coordinator {
             ("file descriptors", self.wires.out_of_descriptors),
             ("max_attempts", self.ceiling_holds),
             ("progress", unheard),
+            ("notes", self.notes_left_out),
             (UNCOUNTED, self.parts.timeline.left_out()),
         ];
         let reached = limits_reached(&record, own.into_iter().chain(self.parts.proxies.main.limits()));

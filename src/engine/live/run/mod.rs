@@ -1,5 +1,6 @@
 //! A live run, from the first check to its record.
 
+pub mod commands;
 mod coordinator;
 mod hearing;
 mod preflight;
@@ -19,6 +20,7 @@ use super::transport::HeaderError;
 use crate::engine::Observer;
 use crate::metrics::RunRecord;
 use crate::plan::Plan;
+use commands::Commands;
 use std::path::PathBuf;
 
 /// What a run is made from.
@@ -35,6 +37,8 @@ pub struct RunSetup {
     pub shards: Option<usize>,
     /// Who hears what happens.
     pub observer: Box<dyn Observer>,
+    /// What is asked of the run while it goes on; none where nobody watches it.
+    pub commands: Option<Commands>,
 }
 
 /// Why there is no record.

@@ -98,6 +98,7 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         signals,
         warnings,
         notes,
+        commands: setup.commands,
         hearing: Hearing::start(setup.observer)?,
     })
 }

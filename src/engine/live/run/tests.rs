@@ -71,6 +71,7 @@ fn carry_out(plan: Plan, shards: usize) -> (RunRecord, Vec<RunEvent>, usize) {
         approve: false,
         shards: Some(shards),
         observer: Box::new(heard.clone()),
+        commands: None,
     };
     let record = run(setup).unwrap_or_else(|error| panic!("{error}"));
     let (events, windows) = heard.0.lock().unwrap().clone();
@@ -231,6 +232,7 @@ fn what_keeps_a_run_from_beginning_is_told() {
         approve: false,
         shards: None,
         observer: Box::new(Heard::default()),
+        commands: None,
     };
     assert!(matches!(run(setup(plan(far, ""))), Err(RunError::Guard(error)) if error.is_refusal()));
     let near = server(OK, Duration::ZERO);

@@ -80,8 +80,7 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
             tokio::select! {
                 biased;
                 command = commands.recv() => match command {
-                    Some(Control::StopAt(at)) => self.stop_at = self.stop_at.min(at),
-                    Some(Control::Start) => {}
+                    Some(command) => self.obey(&command),
                     // Nobody wants the record any more.
                     None => return Ok(()),
                 },
@@ -90,14 +89,22 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
             }
             while self.work() {
                 tokio::task::yield_now().await;
-                if let Ok(Control::StopAt(at)) = commands.try_recv() {
-                    self.stop_at = self.stop_at.min(at);
+                if let Ok(command) = commands.try_recv() {
+                    self.obey(&command);
                 }
             }
             if self.clock.now() >= self.stop_at {
                 self.finish();
                 return Ok(());
             }
+        }
+    }
+
+    fn obey(&mut self, command: &Control) {
+        match command {
+            Control::StopAt(at) => self.stop_at = self.stop_at.min(*at),
+            Control::Phases(phases) => self.book.rephase(phases),
+            Control::Start => {}
         }
     }
 

@@ -50,12 +50,14 @@ pub struct ShardSetup {
 }
 
 /// What the coordinator tells a shard. Dropping the sender ends the shard.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Control {
     /// The clock is about to start: offer load.
     Start,
     /// Stop offering at this moment, which lies a little ahead, and hand in the record.
     StopAt(Timestamp),
+    /// The timeline was changed ahead: the phases from here on.
+    Phases(Arc<[Phase]>),
 }
 
 /// What a shard tells the coordinator.
@@ -159,7 +161,7 @@ fn run(
                 tokio::time::sleep(setup.clock.until_zero().to_std()).await;
                 driver.run(&mut commands).await?;
             }
-            Some(Control::StopAt(_)) | None => return Ok(()),
+            Some(Control::StopAt(_) | Control::Phases(_)) | None => return Ok(()),
         }
         // Until the coordinator has removed the faults and let go, the proxy goes on.
         while commands.recv().await.is_some() {}

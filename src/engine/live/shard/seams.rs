@@ -5,6 +5,7 @@ use crate::engine::live::clock::Clock;
 use crate::engine::live::timer::Timer;
 use crate::engine::live::transport::{Completion, Transport, WireCounts};
 use crate::event::{Event, OperationId};
+use crate::fault::Phase;
 use crate::fleet::{Gauges, Send};
 use crate::metrics::{Recorder, Slice, Totals};
 use crate::time::{Span, Timestamp};
@@ -54,6 +55,9 @@ pub trait Book {
 
     /// Closes a window, the next in order.
     fn close_window(&mut self, index: usize, gauges: &[Gauges]) -> Slice;
+
+    /// The phases from here on.
+    fn rephase(&mut self, phases: &[Phase]);
 
     /// What was booked over the whole run.
     fn finish(self) -> Totals;
@@ -113,6 +117,10 @@ impl Book for Recorder {
 
     fn close_window(&mut self, index: usize, gauges: &[Gauges]) -> Slice {
         self.close_window(index, gauges)
+    }
+
+    fn rephase(&mut self, phases: &[Phase]) {
+        self.rephase(phases);
     }
 
     fn finish(self) -> Totals {

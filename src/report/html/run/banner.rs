@@ -2,7 +2,7 @@
 
 use super::super::super::layout::{count, factor, millis, percent, rate};
 use super::super::super::result::{Engine, RunOutcome, RunResult, StoppedBy};
-use super::super::super::text::class_words;
+use super::super::super::text::headline;
 use super::super::frame::{Banner, Tile, Tone};
 use super::super::words::{UNKNOWN, known};
 use super::view::{View, peak};
@@ -16,7 +16,7 @@ pub fn banner(view: &View) -> Banner {
         RunOutcome::Inconclusive => (Tone::Unsure, "INCONCLUSIVE"),
         RunOutcome::Aborted => (Tone::Muted, "ABORTED"),
     };
-    let mut class: Vec<String> = class_words(result).into_iter().collect();
+    let mut class: Vec<String> = headline::class(result).1.into_iter().collect();
     class.extend((!result.cleanup_confirmed).then(|| "CLEANUP NOT CONFIRMED".to_string()));
     let sentence = result.recovery.as_ref().map(|recovery| recovery.sentence.clone()).unwrap_or_default();
     let reasons = result.reasons.iter().filter(|reason| **reason != sentence).cloned().collect();
@@ -46,6 +46,7 @@ fn origin(result: &RunResult) -> String {
     let stopped = result.stopped.as_ref().map(|stopped| match stopped.by {
         StoppedBy::StopCondition => format!("stopped by a stop condition: {}", stopped.detail),
         StoppedBy::Signal => format!("stopped by {}", stopped.detail),
+        StoppedBy::Operator => format!("stopped by its operator: {}", stopped.detail),
         StoppedBy::Internal => format!("stopped by an error: {}", stopped.detail),
     });
     let parts = [

@@ -83,7 +83,7 @@ fn moment(ms: u64) -> String {
 fn fault_row(fault: &FaultResult) -> Vec<Cell> {
     let remark = match (&fault.failed, fault.touched) {
         (Some(failed), _) => failed.clone(),
-        (None, 0) => "touched nothing: no evidence".into(),
+        (None, Some(0)) => "touched nothing: no evidence".into(),
         _ => String::new(),
     };
     vec![
@@ -91,7 +91,7 @@ fn fault_row(fault: &FaultResult) -> Vec<Cell> {
         Cell::text(&fault.kind),
         Cell::figure(moment(fault.from_ms)),
         Cell::figure(moment(fault.to_ms)),
-        Cell::figure(count(fault.touched)),
+        Cell::figure(known(fault.touched, count)),
         Cell::sentence(remark),
     ]
 }

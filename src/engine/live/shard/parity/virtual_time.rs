@@ -7,6 +7,7 @@ use crate::engine::live::transport::{Completion, WireCounts};
 use crate::engine::sim::queue::HeapQueue;
 use crate::engine::sim::world::{Happened, Step, World};
 use crate::event::{Event, OperationId};
+use crate::fault::Phase;
 use crate::fleet::{Gauges, Send};
 use crate::metrics::{Recorder, Slice, Totals};
 use crate::plan::Plan;
@@ -143,6 +144,10 @@ impl Book for Traced {
 
     fn close_window(&mut self, index: usize, gauges: &[Gauges]) -> Slice {
         self.recorder.close_window(index, gauges)
+    }
+
+    fn rephase(&mut self, phases: &[Phase]) {
+        self.recorder.rephase(phases);
     }
 
     fn finish(self) -> Totals {
