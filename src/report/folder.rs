@@ -5,7 +5,7 @@
 //! Names from plans cannot leave the folder they are meant for.
 
 use super::result::{RunResult, json};
-use super::{hgrm, hlog, windows_csv};
+use super::{hgrm, hlog, html, windows_csv};
 use crate::metrics::RunRecord;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -17,6 +17,8 @@ pub const RESULT: &str = "result.json";
 pub const WINDOWS: &str = "windows.csv";
 /// The histograms.
 pub const LATENCY: &str = "latency.hlog";
+/// The page.
+pub const PAGE: &str = "report.html";
 /// The run's events, written as they happen.
 pub const EVENTS: &str = "events.ndjson";
 /// The plan after variables and overrides.
@@ -165,7 +167,18 @@ impl ReportFolder {
         let histograms = logged.and_then(|()| self.write(LATENCY, &log));
         let percentiles = hgrm::files(record).into_iter().map(|(name, text)| self.write(&name, text.as_bytes()));
         let percentiles = percentiles.fold(Ok(()), Result::and);
-        document.and(series).and(histograms).and(percentiles)
+        let page = self.write_page(result);
+        document.and(series).and(histograms).and(percentiles).and(page)
+    }
+
+    /// Writes the page of a run. The plan on it is the one that stands in the folder.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write_page(&self, result: &RunResult) -> Result<(), FolderError> {
+        // One that is not there is said to be unknown.
+        let plan = fs::read_to_string(self.path.join(EFFECTIVE)).unwrap_or_default();
+        self.write(PAGE, html::run(result, &plan).as_bytes())
     }
 
     fn probed(self) -> Result<Self, FolderError> {
@@ -276,7 +289,7 @@ mod tests {
         folder.write_report(&sample::stuck(), &record).unwrap();
         let percentiles = ["latency-after.hgrm", "latency-before.hgrm", "latency.hgrm"];
         let [after, before, whole] = percentiles;
-        assert_eq!(files(folder.path()), [EFFECTIVE, EVENTS, after, before, whole, LATENCY, RESULT, WINDOWS]);
+        assert_eq!(files(folder.path()), [EFFECTIVE, EVENTS, after, before, whole, LATENCY, PAGE, RESULT, WINDOWS]);
         let read: RunResult = serde_json::from_slice(&fs::read(folder.path().join(RESULT)).unwrap()).unwrap();
         assert_eq!(read, sample::stuck());
     }
@@ -299,7 +312,10 @@ mod tests {
         let error = folder.write_report(&sample::stuck(), &sample::record()).unwrap_err().to_string();
         assert!(error.contains("result.json"), "{error}");
         let left = files(folder.path());
-        assert!([LATENCY, RESULT, WINDOWS, "latency.hgrm"].iter().all(|name| left.iter().any(|known| known == name)), "{left:?}");
+        assert!(
+            [LATENCY, PAGE, RESULT, WINDOWS, "latency.hgrm"].iter().all(|name| left.iter().any(|known| known == name)),
+            "{left:?}"
+        );
         assert!(left.iter().all(|name| !name.starts_with('.')), "no part stays: {left:?}");
     }
 

@@ -1,4 +1,4 @@
-//! A run's record to bytes: text, JSON, CSV, HDR interval log, percentile text, event log, and the schemas of what it reads and writes.
+//! A run's record to bytes: text, HTML, JSON, CSV, HDR interval log, percentile text, event log, and the schemas of what it reads and writes.
 
 pub mod audit;
 pub mod bisect;

@@ -19,6 +19,7 @@ This page is made from what the files are made from (`src/report/reference.rs`),
 
 | file | what | read by |
 |---|---|---|
+| `report.html` | the page to look at and to hand on: one file that loads nothing, with its script optional | a browser |
 | [`result.json`](#resultjson) | the whole run: verdict, figures, phases, every window | anything that reads JSON |
 | [`windows.csv`](#windowscsv) | the series, a row for each second | spreadsheets, pandas |
 | [`latency.hlog`](#latencyhlog) | every histogram | HdrHistogram's tools in any language |

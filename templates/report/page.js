@@ -62,7 +62,7 @@
     cross.setAttribute("y2", lines.getAttribute("height"));
     plot.appendChild(cross);
     svg.addEventListener("pointermove", function (event) {
-      var box = lines.getBoundingClientRect(), share = (event.clientX - box.left) / box.width;
+      var box = svg.getBoundingClientRect(), share = (event.clientX - box.left) / box.width;
       if (share < 0 || share >= 1) { return leave(); }
       series = series || paths.map(function (p) { return values((p.querySelector("[data-v]") || p).getAttribute("d")); });
       var column = Math.floor(share * Number(svg.dataset.columns)), parts = ["at " + millis(column * step)];
@@ -70,7 +70,7 @@
         if (p.classList.contains("off") || !names[n]) { return; }
         var list = series[n][column], text = "unknown";
         if (list) {
-          list = list.map(function (v) { return svg.dataset.log ? Math.pow(10, v / 1000) : v; });
+          list = list.map(function (v) { var foot = svg.dataset.log; return !foot ? v : v <= Number(foot) && svg.dataset.unit !== "ms" ? 0 : Math.pow(10, v / 1000); });
           var low = Math.min.apply(null, list), high = Math.max.apply(null, list);
           text = show(low, svg.dataset.unit);
           if (high > low) { text += " to " + show(high, svg.dataset.unit); }

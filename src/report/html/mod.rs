@@ -7,5 +7,8 @@
 
 pub mod chart;
 pub mod frame;
+mod run;
 pub mod table;
 pub mod words;
+
+pub use run::run;

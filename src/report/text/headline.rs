@@ -107,7 +107,7 @@ fn reasons(result: &RunResult) -> (Vec<String>, Vec<String>) {
 }
 
 /// Whether the class is not what was wanted, and its words; none where no recovery was asked for.
-fn class(result: &RunResult) -> (bool, Option<String>) {
+pub(in crate::report) fn class(result: &RunResult) -> (bool, Option<String>) {
     let Some(recovery) = &result.recovery else { return (false, None) };
     let word = |class: RecoveryClass| class_word(class);
     let (got, wanted) = (recovery.class, result.plan.expect);

@@ -6,13 +6,16 @@ use std::fmt::Write;
 /// The most columns of a chart; more windows share them.
 pub const MOST: usize = 600;
 
+/// The lowest and the highest value of a column; none without evidence.
+pub type Column = Option<(f64, f64)>;
+
 /// How many windows share a column.
 pub fn together(windows: usize, most: usize) -> usize {
     windows.div_ceil(most.max(1)).max(1)
 }
 
 /// The lowest and the highest value of each column; none where it has no evidence.
-pub fn columns(values: &[Option<f64>], together: usize) -> Vec<Option<(f64, f64)>> {
+pub fn columns(values: &[Option<f64>], together: usize) -> Vec<Column> {
     values
         .chunks(together.max(1))
         .map(|chunk| {
@@ -24,7 +27,7 @@ pub fn columns(values: &[Option<f64>], together: usize) -> Vec<Option<(f64, f64)
 }
 
 /// A stepped line, one column wide for each value: `M0 398h1V412h2`. Where a column has two values, the nearer one comes first.
-pub fn line(columns: &[Option<(f64, f64)>], scale: &Scale) -> String {
+pub fn line(columns: &[Column], scale: &Scale) -> String {
     let mut path = Path::default();
     for (index, column) in columns.iter().enumerate() {
         match column {
@@ -40,7 +43,7 @@ pub fn line(columns: &[Option<(f64, f64)>], scale: &Scale) -> String {
 }
 
 /// What lies between two lines of the same columns, or between one and the foot.
-pub fn area(columns: &[Option<(f64, f64)>], scale: &Scale) -> String {
+pub fn area(columns: &[Column], scale: &Scale) -> String {
     let foot = super::scale::short(scale.coordinates().0);
     let mut text = String::new();
     let mut from = 0;
@@ -68,7 +71,7 @@ pub fn area(columns: &[Option<(f64, f64)>], scale: &Scale) -> String {
 }
 
 /// A band between the lowest and the highest of each column.
-pub fn band(columns: &[Option<(f64, f64)>], scale: &Scale) -> String {
+pub fn band(columns: &[Column], scale: &Scale) -> String {
     let mut text = String::new();
     let mut from = 0;
     while from < columns.len() {

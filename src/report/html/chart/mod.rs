@@ -38,9 +38,10 @@ use askama::Template;
 use std::fmt::Write;
 
 /// Colours that differ to every kind of eye, each in a light and a dark variant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Colour {
     /// Goodput, and what is good.
+    #[default]
     Blue,
     /// Attempts and faults.
     Vermilion,

@@ -78,6 +78,16 @@ impl Scale {
         Self::Linear { top: (top / step - 1e-9).ceil() * step, step }
     }
 
+    /// From zero to at least `top` milliseconds, with ticks as clocks have them.
+    pub fn time(top: f64) -> Self {
+        let linear = Self::linear(top);
+        let step = TIME_STEPS.into_iter().map(|step| step as f64).find(|step| top / step <= TICKS + 1.0);
+        match step.filter(|_| top >= 1.0) {
+            Some(step) => Self::Linear { top: (top / step - 1e-9).ceil() * step, step },
+            None => linear,
+        }
+    }
+
     /// Shares from nothing to all.
     pub fn share() -> Self {
         Self::Linear { top: 1.0, step: 0.25 }
@@ -98,7 +108,8 @@ impl Scale {
         values.sort_by(f64::total_cmp);
         let Some(&top) = values.last() else { return Self::linear(1.0) };
         let usual = values[values.len() * 9 / 10 - usize::from(values.len() * 9 / 10 == values.len())];
-        if top > usual * TOWERING { Self::log(values[0], top) } else { Self::linear(top) }
+        // The foot stands for nothing: the least of all values stays clear of it.
+        if top > usual * TOWERING { Self::log(values[0] / 2.0, top) } else { Self::linear(top) }
     }
 
     /// Whether it is logarithmic.
@@ -123,6 +134,23 @@ impl Scale {
         }
     }
 
+    /// What stands on the axis in this unit: where, and how it is written.
+    pub fn labels(&self, unit: Unit) -> Vec<(f64, String)> {
+        let write = |tick: f64| (self.place(tick), unit.show(tick));
+        match *self {
+            Self::Log { low, high } if unit == Unit::Millis => {
+                let within = |ticks: &[f64]| -> Vec<f64> { ticks.iter().copied().filter(|x| (low..=high).contains(x)).collect() };
+                let (few, more) = (within(&CLOCK), within(&FINER));
+                if few.len() > 2 { few } else { more }.into_iter().map(write).collect()
+            }
+            Self::Log { low, .. } => {
+                let above = self.ticks().into_iter().filter(|tick| *tick > low * 1.01).map(write);
+                std::iter::once((0.0, unit.show(0.0))).chain(above).collect()
+            }
+            Self::Linear { .. } => self.ticks().into_iter().map(write).collect(),
+        }
+    }
+
     /// A value as a path has it.
     pub fn coordinate(&self, x: f64) -> String {
         match self {
@@ -142,6 +170,13 @@ impl Scale {
         }
     }
 }
+
+/// Ticks of a logarithmic scale of time, in milliseconds, and closer ones for where too few of these are in sight.
+const CLOCK: [f64; 10] = [0.1, 1.0, 10.0, 100.0, 1_000.0, 10_000.0, 60_000.0, 600_000.0, 3_600_000.0, 36_000_000.0];
+const FINER: [f64; 26] = [
+    0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4, 2e4, 6e4, 12e4, 3e5, 6e5, 12e5,
+    36e5, 72e5, 18e6, 36e6,
+];
 
 /// The smallest of 1, 2 and 5 times a power of ten that is no smaller.
 fn nice(x: f64) -> f64 {
@@ -228,8 +263,19 @@ mod tests {
         let scale = Scale::fit(values.iter().copied());
         assert!(scale.is_log());
         assert_eq!((scale.place(0.0), scale.place(10_000.0)), (0.0, 1.0));
-        assert!(scale.place(6.0) < 0.1 && scale.place(600.0) > 0.5);
+        assert!((0.05..0.2).contains(&scale.place(6.0)) && scale.place(600.0) > 0.5);
         assert!(!Scale::fit([].into_iter()).is_log());
+    }
+
+    #[test]
+    fn axes_of_time_go_by_the_clock() {
+        let labels = |scale: Scale, unit| scale.labels(unit).into_iter().map(|(_, label)| label).collect::<Vec<_>>().join(" ");
+        assert_eq!(labels(Scale::time(540_000.0), Unit::Millis), "0ms 2m 4m 6m 8m 10m");
+        assert_eq!(labels(Scale::time(26_700.0), Unit::Millis), "0ms 10s 20s 30s");
+        assert_eq!(labels(Scale::time(0.3), Unit::Millis), "0ms 0.1ms 0.2ms 0.3ms");
+        assert_eq!(labels(Scale::Log { low: 8.0, high: 1_300_000.0 }, Unit::Millis), "10ms 100ms 1s 10s 1m 10m");
+        assert_eq!(labels(Scale::Log { low: 20.0, high: 200.0 }, Unit::Millis), "20ms 50ms 100ms 200ms");
+        assert_eq!(labels(Scale::log(0.5, 900.0), Unit::Rate), "0/s 1/s 10/s 100/s 1k/s");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Series over time, with what happened meanwhile behind them.
 
-use super::columns::{MOST, area, band, columns, line, together};
+use super::columns::{Column, MOST, area, band, columns, line, together};
 use super::plot::{Backdrop, Plot};
 use super::{Colour, Dash, Figure, Scale, Unit, legend, px};
 use std::fmt::Write;
@@ -20,12 +20,6 @@ pub struct Series {
     pub filled: bool,
     /// Whether it is one of many: thin, and half transparent.
     pub faint: bool,
-}
-
-impl Default for Colour {
-    fn default() -> Self {
-        Self::Blue
-    }
 }
 
 /// A band from left to right: the range that was usual.
@@ -61,7 +55,7 @@ pub struct TimeChart<'a> {
     /// The usual range.
     pub level: Option<Level>,
     /// A range that changes over time (lowest and highest for each window), and what it is; drawn beneath the lines.
-    pub range: Option<(Vec<Option<(f64, f64)>>, String)>,
+    pub range: Option<(Vec<Column>, String)>,
     /// The lines, the last on top.
     pub series: Vec<Series>,
     /// The most columns; more windows share them.
@@ -94,8 +88,23 @@ impl<'a> TimeChart<'a> {
     pub fn fitted(mut self) -> Self {
         let values = self.series.iter().flat_map(|series| series.values.iter().flatten().copied());
         let range = self.range.iter().flat_map(|(range, _)| range.iter().flatten().flat_map(|(low, high)| [*low, *high]));
-        self.scale = Scale::fit(values.chain(range).chain(self.level.iter().map(|level| level.high)));
+        let fit = Scale::fit(values.chain(range).chain(self.level.iter().map(|level| level.high)));
+        self.scale = match fit {
+            Scale::Linear { .. } if self.unit == Unit::Millis => Scale::time(self.highest()),
+            Scale::Log { .. } if self.unit == Unit::Millis => fit,
+            Scale::Log { .. } => {
+                self.hint = "log scale, 0 at the foot".into();
+                fit
+            }
+            fit => fit,
+        };
         self
+    }
+
+    fn highest(&self) -> f64 {
+        let values = self.series.iter().flat_map(|series| series.values.iter().flatten().copied());
+        let range = self.range.iter().flat_map(|(range, _)| range.iter().flatten().map(|(_, high)| *high));
+        values.chain(range).chain(self.level.iter().map(|level| level.high)).fold(0.0, f64::max)
     }
 
     /// The markup.
@@ -121,7 +130,7 @@ impl<'a> TimeChart<'a> {
         let shown = self.backdrop.span_ms.max(1.0) / (self.backdrop.window_ms.max(1.0) * each as f64);
         let mut plot = Plot::new(&self.id, &self.title, &self.gist, self.height, self.small);
         let window = px(self.backdrop.window_ms * each as f64);
-        let log = if self.scale.is_log() { " data-log=\"1\"" } else { "" };
+        let log = if self.scale.is_log() { format!(" data-log=\"{}\"", self.scale.coordinate(0.0)) } else { String::new() };
         let _ = write!(plot.data, " data-step=\"{window}\" data-unit=\"{}\" data-columns=\"{shown:.3}\"{log}", self.unit.key());
         plot.rungs(&self.scale, self.unit);
         plot.time(self.backdrop);
@@ -150,6 +159,9 @@ impl<'a> TimeChart<'a> {
             );
         }
         plot.end();
+        if lines.iter().all(|(_, columns)| columns.iter().all(Option::is_none)) && self.range.is_none() {
+            plot.unknown();
+        }
         plot.svg()
     }
 
