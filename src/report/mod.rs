@@ -10,6 +10,7 @@ pub mod curves;
 pub mod events;
 pub mod folder;
 pub mod hlog;
+pub mod html;
 pub mod layout;
 pub mod plan_text;
 pub mod policies;
