@@ -14,7 +14,8 @@ use crate::metrics::{RunRecord, StopReason};
 use crate::plan::{Candidate, Compare, Loaded, Plan};
 use crate::report::compare::{self, CompareInfo, CompareResult};
 use crate::report::compare_text;
-use crate::report::folder::{COMPARE, ReportFolder};
+use crate::report::folder::{COMPARE, PAGE, ReportFolder};
+use crate::report::html;
 use crate::report::result::Engine;
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -194,7 +195,8 @@ impl Contest<'_> {
         let frame = frame(plan, &phases);
         let info = CompareInfo { plan: &info, gates: &plan.gates, fleet, planned, stopped: stopped.as_ref(), frame };
         let result = compare::result(&contestants, &findings, info);
-        if let Err(error) = folder.write(COMPARE, &compare::json(&result)) {
+        let page = || html::compare(&result, &self.loaded.effective);
+        if let Err(error) = folder.write(COMPARE, &compare::json(&result)).and_then(|()| folder.write(PAGE, page().as_bytes())) {
             code = worse(code, fail(&error));
         }
         Signals::release();

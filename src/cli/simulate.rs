@@ -12,7 +12,8 @@ use crate::gate::{CURVES, Class, Curve, Outcome, SeedRun, SeedsVerdict, judge, j
 use crate::metrics::{RunRecord, StopReason};
 use crate::plan::{self, Loaded, Plan};
 use crate::report::curves::Frame;
-use crate::report::folder::{EFFECTIVE, ReportFolder, SEEDS};
+use crate::report::folder::{EFFECTIVE, PAGE, ReportFolder, SEEDS};
+use crate::report::html;
 use crate::report::result::Engine;
 use crate::report::seeds::{self, SeedsInfo, SeedsResult};
 use crate::report::seeds_progress::Tally;
@@ -163,7 +164,8 @@ fn all(args: &Args, loaded: &Loaded) -> Code {
     let frame = frame(plan, &phases);
     let more = SeedsInfo { plan: &info, gates: &plan.gates, planned, stopped: stopped.as_ref(), frame };
     let result = seeds::result(&runs, &verdict, more);
-    if let Err(error) = folder.write(SEEDS, &seeds::json(&result)) {
+    let page = || html::seeds(&result, &loaded.effective);
+    if let Err(error) = folder.write(SEEDS, &seeds::json(&result)).and_then(|()| folder.write(PAGE, page().as_bytes())) {
         code = worse(code, fail(&error));
     }
     Signals::release();

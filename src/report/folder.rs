@@ -17,6 +17,8 @@ pub const RESULT: &str = "result.json";
 pub const WINDOWS: &str = "windows.csv";
 /// The histograms.
 pub const LATENCY: &str = "latency.hlog";
+/// The page.
+pub const PAGE: &str = "report.html";
 /// The run's events, written as they happen.
 pub const EVENTS: &str = "events.ndjson";
 /// The plan after variables and overrides.
