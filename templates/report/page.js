@@ -62,7 +62,7 @@
     cross.setAttribute("y2", lines.getAttribute("height"));
     plot.appendChild(cross);
     svg.addEventListener("pointermove", function (event) {
-      var box = lines.getBoundingClientRect(), share = (event.clientX - box.left) / box.width;
+      var box = svg.getBoundingClientRect(), share = (event.clientX - box.left) / box.width;
       if (share < 0 || share >= 1) { return leave(); }
       series = series || paths.map(function (p) { return values((p.querySelector("[data-v]") || p).getAttribute("d")); });
       var column = Math.floor(share * Number(svg.dataset.columns)), parts = ["at " + millis(column * step)];

@@ -9,7 +9,8 @@ use super::chart::{Colour, Dash};
 use super::frame::{Banner, Section, Tile, Tone, page_of};
 use super::many::curves::{self, Drawn};
 use super::many::setup::Origin;
-use super::many::{Runs, outcome, rows, setup, times};
+use super::many::{Runs, outcome, rows, times};
+use super::run::setup;
 use super::table::{Cell, Table, paragraph};
 use super::words::{UNKNOWN, name};
 use crate::metrics::Figure;
@@ -18,11 +19,14 @@ use crate::metrics::Figure;
 const DOCUMENT: &str = "compare.json";
 /// Policies whose curves are drawn, the reference among them.
 const POLICIES: usize = 12;
+/// Policies that have a column in the table.
+const COLUMNS: usize = 24;
 /// Small charts of seeds, all policies together.
 const SMALL_CHARTS: usize = 36;
-/// The colours of policies that are no more than this; the others go round once more, in dashes.
-const COLOURS: [Colour; 5] = [Colour::Vermilion, Colour::Blue, Colour::Green, Colour::Purple, Colour::Orange];
-const DASHES: [Dash; 3] = [Dash::Solid, Dash::Dashed, Dash::Dotted];
+/// The colours of policies, the reference first; with more of them the same come again, in other dashes.
+const COLOURS: [Colour; 5] = [Colour::Purple, Colour::Blue, Colour::Green, Colour::Orange, Colour::Vermilion];
+/// Lines that lie on each other must both be seen.
+const DASHES: [Dash; 4] = [Dash::Solid, Dash::Solid, Dash::Dashed, Dash::Dotted];
 
 /// The page of a comparison. `plan` is the effective plan as YAML.
 pub fn compare(result: &CompareResult, plan: &str) -> String {
@@ -58,7 +62,7 @@ fn runs((index, policy): (usize, &PolicyResult)) -> Runs<'_> {
         curves: policy.curves.as_ref(),
         worst: policy.worst,
         colour: COLOURS[index % COLOURS.len()],
-        dash: DASHES[index / COLOURS.len() % DASHES.len()],
+        dash: DASHES[index % DASHES.len()],
     }
 }
 
@@ -98,8 +102,11 @@ fn sentence(result: &CompareResult) -> String {
         all
     });
     let reference = result.policies.first().map_or(String::new(), |policy| name(&policy.name));
-    let parts =
-        [(sooner, "recovers sooner than"), (later, "recovers later than"), (level, "shows no difference in recovery time from")];
+    let parts = [
+        (sooner, "is shown to recover sooner than"),
+        (later, "is shown to recover later than"),
+        (level, "shows no difference in recovery time against"),
+    ];
     let said =
         |(names, what): (Vec<String>, &str)| (!names.is_empty()).then(|| format!("{} {what} {reference}", names.join(", ")));
     let said: Vec<String> = parts.into_iter().filter_map(said).collect();
@@ -128,8 +135,13 @@ fn reason(policy: &PolicyResult, reference: &str) -> String {
     format!("{} against {}: {said}", name(&policy.name), name(reference))
 }
 
+/// A policy's name, and whether it is the reference.
+fn labelled(policy: &PolicyResult) -> String {
+    if policy.reference { format!("{} (reference)", name(&policy.name)) } else { name(&policy.name) }
+}
+
 fn tile(policy: &PolicyResult) -> Tile {
-    let label = if policy.reference { format!("{} (reference)", name(&policy.name)) } else { name(&policy.name) };
+    let label = labelled(policy);
     let value = format!("{} of {}", count(policy.recovered.runs), count(policy.recovered.of));
     let time = spread(policy, Figure::RecoveryTime).map_or_else(String::new, |time| match time.median {
         Some(_) => format!(", median after {}", short(Figure::RecoveryTime, time.median)),
@@ -146,17 +158,13 @@ fn spread(policy: &PolicyResult, figure: Figure) -> Option<&super::super::seeds:
 fn policies(result: &CompareResult) -> Section {
     let lead = "Medians and ranges over the seeds; below, what a policy changes against the reference on the same seed, \
                 and between which bounds that lies.";
+    let shown = &result.policies[..result.policies.len().min(COLUMNS)];
     let mut head = vec!["figure".to_string()];
-    head.extend(
-        result
-            .policies
-            .iter()
-            .map(|policy| if policy.reference { format!("{} (reference)", name(&policy.name)) } else { name(&policy.name) }),
-    );
+    head.extend(shown.iter().map(labelled));
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
     let mut table = Table::new("Policies", &head).of(DOCUMENT);
     let cells = |label: &str, of: &dyn Fn(&PolicyResult) -> Cell| {
-        std::iter::once(Cell::text(label)).chain(result.policies.iter().map(of)).collect::<Vec<_>>()
+        std::iter::once(Cell::text(label)).chain(shown.iter().map(of)).collect::<Vec<_>>()
     };
     table.row(cells("recovered", &|policy| {
         let share = format!("{} of {}", count(policy.recovered.runs), count(policy.recovered.of));
@@ -171,7 +179,9 @@ fn policies(result: &CompareResult) -> Section {
     }
     let section = Section::new("policies", "Which policy is better", lead).with(table.html());
     let worth = worth(result.policies.get(1..).unwrap_or_default());
-    worth.into_iter().fold(section, |section, worth| section.with(paragraph(&worth)))
+    let more = result.policies.len() - shown.len();
+    let more = (more > 0).then(|| format!("… and {more} more policies, in {DOCUMENT}"));
+    worth.into_iter().chain(more).fold(section, |section, worth| section.with(paragraph(&worth)))
 }
 
 fn figure_cell(policy: &PolicyResult, figure: Figure) -> Cell {
@@ -203,14 +213,11 @@ fn gates(result: &CompareResult) -> Option<Section> {
     (!result.gates.is_empty()).then(|| section.with(rows::findings("Findings", &result.gates, DOCUMENT)))
 }
 
-fn own_gates(result: &CompareResult) -> Option<Section> {
+fn own_gates<'a>(result: &'a CompareResult) -> Option<Section> {
     let section = Section::new("own-gates", "The plan's own gates, by policy", "What each run was judged by.");
-    let with = |section: Section, policy: &PolicyResult| {
-        section.with(rows::gate_counts(&format!("Under {}", name(&policy.name)), &policy.gates, DOCUMENT))
-    };
-    let policies = result.policies.iter().filter(|policy| !policy.gates.is_empty()).take(POLICIES);
-    let section = policies.fold(section, with);
-    (!section.blocks.is_empty()).then_some(section)
+    let of = |policy: &'a PolicyResult| policy.gates.iter().map(|gate| (policy.name.as_str(), gate)).collect::<Vec<_>>();
+    let gates: Vec<_> = result.policies.iter().flat_map(of).collect();
+    (!gates.is_empty()).then(|| section.with(rows::gate_counts("In the runs of each policy", gates.into_iter(), DOCUMENT)))
 }
 
 fn overlaid(runs: &[Runs], all: usize) -> Option<Section> {

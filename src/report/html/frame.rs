@@ -19,6 +19,8 @@ pub enum Tone {
     Bad,
     /// Nobody knows.
     Unsure,
+    /// Worth a look.
+    Warning,
     /// Cut short, or beside the point.
     Muted,
 }
@@ -29,7 +31,7 @@ impl Tone {
         match self {
             Self::Good => "good",
             Self::Bad => "bad",
-            Self::Unsure => "unsure",
+            Self::Unsure | Self::Warning => "unsure",
             Self::Muted => "muted",
         }
     }
@@ -40,6 +42,7 @@ impl Tone {
             Self::Good => "✓",
             Self::Bad => "✗",
             Self::Unsure => "?",
+            Self::Warning => "⚠",
             Self::Muted => "■",
         }
     }

@@ -9,9 +9,11 @@ pub mod chart;
 mod compare;
 pub mod frame;
 mod many;
+mod run;
 mod seeds;
 pub mod table;
 pub mod words;
 
 pub use compare::compare;
+pub use run::run;
 pub use seeds::seeds;

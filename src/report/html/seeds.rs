@@ -8,7 +8,8 @@ use super::chart::{Colour, Dash};
 use super::frame::{Banner, Section, Tile, page_of};
 use super::many::curves::{self, Drawn};
 use super::many::setup::Origin;
-use super::many::{Runs, outcome, rows, setup, times};
+use super::many::{Runs, outcome, rows, times};
+use super::run::setup;
 use super::table::{Cell, Facts, Table};
 use crate::metrics::Figure;
 
@@ -130,7 +131,7 @@ fn gates(result: &SeedsResult) -> Option<Section> {
         section = section.with(rows::findings("On all seeds together", &share, DOCUMENT));
     }
     if !result.gates.is_empty() {
-        section = section.with(rows::gate_counts("On each seed", &result.gates, DOCUMENT));
+        section = section.with(rows::gate_counts("On each seed", result.gates.iter().map(|gate| ("", gate)), DOCUMENT));
     }
     (!section.blocks.is_empty()).then_some(section)
 }

@@ -5,13 +5,18 @@ use super::words::{SENTENCE, plain};
 use askama::Template;
 
 /// Rows of a table; the document has the others.
-pub const ROWS: usize = 60;
+pub const ROWS: usize = 40;
+
+/// Characters of what is no sentence.
+const WORDS: usize = 120;
 
 /// One cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Words.
+    /// A name, or a few words.
     Text(String),
+    /// A sentence.
+    Sentence(String),
     /// A figure, set to the right.
     Figure(String),
     /// A status: a sign and a word.
@@ -21,9 +26,14 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// Words.
+    /// A name, or a few words.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
+    }
+
+    /// A sentence.
+    pub fn sentence(text: impl Into<String>) -> Self {
+        Self::Sentence(text.into())
     }
 
     /// A figure.
@@ -32,13 +42,15 @@ impl Cell {
     }
 
     fn shown(&self) -> String {
-        let (Self::Text(text) | Self::Figure(text) | Self::Status(_, text) | Self::Stacked(text, _)) = self;
-        plain(text, SENTENCE)
+        match self {
+            Self::Sentence(text) => plain(text, SENTENCE),
+            Self::Text(text) | Self::Figure(text) | Self::Status(_, text) | Self::Stacked(text, _) => plain(text, WORDS),
+        }
     }
 
     fn class(&self) -> &'static str {
         match self {
-            Self::Text(_) => "",
+            Self::Text(_) | Self::Sentence(_) => "",
             Self::Stacked(..) => "stacked",
             Self::Figure(_) => "n",
             Self::Status(tone, _) => tone.class(),
@@ -49,7 +61,7 @@ impl Cell {
     fn lines(&self) -> Vec<(&'static str, &'static str, String)> {
         let Self::Stacked(_, lines) = self else { return Vec::new() };
         let line = |(tone, text): &(Option<Tone>, String)| {
-            (tone.map_or("", Tone::class), tone.map_or("", Tone::sign), plain(text, SENTENCE))
+            (tone.map_or("", Tone::class), tone.map_or("", Tone::sign), plain(text, WORDS))
         };
         lines.iter().map(line).collect()
     }

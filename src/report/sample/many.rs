@@ -174,6 +174,11 @@ pub fn seeds_share() -> SeedsResult {
     judged(&runs, 0, None, Some(0.95), None)
 }
 
+/// So many seeds, of which a few never recover.
+pub fn seeds_many(runs: u64) -> SeedsResult {
+    judged(&many_runs(runs), 1, None, Some(0.95), None)
+}
+
 /// Every seed is stuck, as the plan expects.
 pub fn seeds_expected() -> SeedsResult {
     let stuck = |seed| {

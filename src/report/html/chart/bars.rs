@@ -73,6 +73,9 @@ impl Bars {
             plot.behind(&rect);
         }
         plot.below(&labels);
+        if self.bars.iter().all(|bar| bar.value <= 0.0) {
+            plot.unknown();
+        }
         plot.svg()
     }
 }

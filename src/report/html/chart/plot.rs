@@ -1,6 +1,6 @@
 //! What charts have in common: the frame of the drawing, its axes, and what stands behind series over time.
 
-use super::super::words::{escape, name};
+use super::super::words::{UNKNOWN, escape, plain};
 use super::scale::{Scale, Unit, moment, time_ticks};
 use super::{Colour, px, share_of};
 use std::fmt::Write;
@@ -58,7 +58,9 @@ const LANES: usize = 3;
 /// The height of a name.
 const LANE: f64 = 17.0;
 /// Bands and marks that are drawn.
-const MOST_DRAWN: usize = 60;
+const MOST_DRAWN: usize = 300;
+/// Bands that are named.
+const NAMED: usize = 12;
 
 impl Backdrop {
     /// The row in which a band's name stands; none where all are taken.
@@ -186,51 +188,66 @@ impl<'a> Plot<'a> {
         self.below(&ticks.iter().map(place).collect::<Vec<_>>());
         if let Some((from, to)) = backdrop.baseline {
             let detail = format!("baseline, from {} to {}", moment(from as u64), moment(to as u64));
-            let area = self.area(from / span, to / span, 0.0);
+            let area = self.area(from / span, to / span);
             let _ =
                 write!(self.behind, "<rect {area} {} fill-opacity=\".09\"><title>{detail}</title></rect>", Colour::Green.fill());
+            self.strip((from / span, to / span), 0, Colour::Green, "baseline", &detail);
         }
         self.bands(backdrop, span);
         backdrop.marks.iter().take(MOST_DRAWN).for_each(|mark| self.mark(mark, span));
     }
 
-    fn area(&self, from: f64, to: f64, above: f64) -> String {
+    fn area(&self, from: f64, to: f64) -> String {
         let width = share_of((to - from).max(0.001));
-        format!("x=\"{}\" y=\"{}\" width=\"{width}\" height=\"{}\"", share_of(from), px(-above), px(self.height + above))
+        format!("x=\"{}\" width=\"{width}\" height=\"{}\"", share_of(from), px(self.height))
     }
 
+    /// The shades are one path, and their edges another: a day of faults costs little.
     fn bands(&mut self, backdrop: &Backdrop, span: f64) {
-        let lanes = backdrop.lanes();
-        if !self.bare {
-            self.top = 8.0 + lanes.iter().flatten().max().map_or(0.0, |most| (*most + 1) as f64 * LANE);
+        if backdrop.bands.is_empty() {
+            return;
         }
-        for (band, lane) in backdrop.bands.iter().zip(lanes) {
-            let (from, to) = (band.from_ms / span, (band.to_ms / span).min(1.0));
-            let detail = format!("{}: {} to {}", name(&band.name), moment(band.from_ms as u64), moment(band.to_ms as u64));
-            let detail = escape(&detail);
-            let area = self.area(from, to, 0.0);
-            let fill = Colour::Vermilion.fill();
-            let _ = write!(self.behind, "<rect {area} {fill} fill-opacity=\".11\"><title>{detail}</title></rect>");
-            for edge in [from, to] {
-                let x = share_of(edge);
-                let stroke = Colour::Vermilion.stroke();
-                let _ = write!(
-                    self.behind,
-                    "<line x1=\"{x}\" x2=\"{x}\" y1=\"0\" y2=\"{}\" {stroke} stroke-dasharray=\"3 3\" stroke-opacity=\".7\"/>",
-                    px(self.height)
-                );
-            }
-            let Some(lane) = lane.filter(|_| !self.bare) else { continue };
-            let y = px(-(LANE * (lane as f64 + 1.0)) - 1.0);
-            let (x, width) = (share_of(from), share_of((to - from).max(0.001)));
-            let _ = write!(
-                self.front,
-                "<svg x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{}\"><rect width=\"100%\" height=\"100%\" rx=\"2\" {fill} \
-                 fill-opacity=\".25\"/><text x=\"4\" y=\"12\" class=\"ink\" fill=\"#1b2430\">{}</text><title>{detail}</title></svg>",
-                px(LANE - 1.0),
-                escape(&name(&band.name)),
-            );
+        let (mut areas, mut edges) = (String::new(), String::new());
+        let h = px(self.height);
+        let x = |ms: f64| (ms / span).clamp(0.0, 1.0) * 1_000.0;
+        for band in backdrop.bands.iter().take(MOST_DRAWN) {
+            let (from, to) = (x(band.from_ms), x(band.to_ms));
+            let _ = write!(areas, "M{} 0h{}v{h}h-{}z", px(from), px(to - from), px(to - from));
+            let _ = write!(edges, "M{} 0v{h}M{} 0v{h}", px(from), px(to));
         }
+        let _ = write!(
+            self.behind,
+            "<svg width=\"100%\" height=\"{h}\" viewBox=\"0 0 1000 {h}\" preserveAspectRatio=\"none\"><path d=\"{areas}\" {} \
+             fill-opacity=\".11\"/><path d=\"{edges}\" {} stroke-opacity=\".7\" stroke-dasharray=\"3 3\" \
+             vector-effect=\"non-scaling-stroke\"/></svg>",
+            Colour::Vermilion.fill(),
+            Colour::Vermilion.stroke(),
+        );
+        for (band, lane) in backdrop.bands.iter().zip(backdrop.lanes()).take(NAMED) {
+            let Some(lane) = lane else { continue };
+            let label = plain(&band.name, 40);
+            let detail = format!("{label}: {} to {}", moment(band.from_ms as u64), moment(band.to_ms as u64));
+            self.strip((band.from_ms / span, (band.to_ms / span).min(1.0)), lane, Colour::Vermilion, &label, &escape(&detail));
+        }
+    }
+
+    /// A name above the plot, as wide as what it names.
+    fn strip(&mut self, (from, to): (f64, f64), lane: usize, colour: Colour, label: &str, detail: &str) {
+        if self.bare {
+            return;
+        }
+        self.top = self.top.max(8.0 + (lane + 1) as f64 * LANE);
+        let y = px(-(LANE * (lane as f64 + 1.0)) - 1.0);
+        let _ = write!(
+            self.front,
+            "<svg x=\"{}\" y=\"{y}\" width=\"{}\" height=\"{}\"><rect width=\"100%\" height=\"100%\" {} fill-opacity=\".25\"/><text x=\"4\" \
+             y=\"12\" class=\"ink\" fill=\"#1b2430\">{}</text><title>{detail}</title></svg>",
+            share_of(from),
+            share_of((to - from).max(0.001)),
+            px(LANE - 1.0),
+            colour.fill(),
+            escape(label),
+        );
     }
 
     fn mark(&mut self, mark: &Mark, span: f64) {
@@ -239,7 +256,7 @@ impl<'a> Plot<'a> {
             return;
         }
         let (x, foot) = (share_of(at), px(self.height));
-        let detail = escape(&super::super::words::plain(&mark.detail, 200));
+        let detail = escape(&plain(&mark.detail, 80));
         let (colour, dash, y) = match mark.kind {
             MarkKind::Recovery => (Colour::Green, "", px(13.0)),
             MarkKind::Event => (Colour::Grey, " stroke-dasharray=\"1 3\"", px(self.height - 6.0)),
@@ -256,10 +273,16 @@ impl<'a> Plot<'a> {
                 self.front,
                 "<text x=\"{x}\" dx=\"{shift}\" y=\"{y}\" text-anchor=\"{anchor}\" class=\"ink halo\" fill=\"#1b2430\" stroke=\"#fff\" \
                  stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
-                escape(&name(&mark.label))
+                escape(&plain(&mark.label, 40))
             );
         }
         self.front.push_str("</g>");
+    }
+
+    /// Says that there is nothing to draw.
+    pub fn unknown(&mut self) {
+        let y = px(self.height / 2.0);
+        let _ = write!(self.front, "<text x=\"50%\" y=\"{y}\" text-anchor=\"middle\" {LABEL}>{UNKNOWN}</text>");
     }
 
     /// Opens a group in which x counts columns and y is a scale's coordinate.
@@ -279,21 +302,19 @@ impl<'a> Plot<'a> {
     pub fn svg(self) -> String {
         let Self { id, data, behind, stretched, front, height, .. } = &self;
         let whole = px(self.top + height + self.bottom);
-        let (x, width, class) = match (self.wide, self.bare) {
-            (true, _) => ("0", "100%", "whole"),
-            (_, true) => ("13%", "86%", "plot"),
-            _ => ("6%", "93%", "plot"),
-        };
+        let class = if self.wide { "chart whole" } else { "chart" };
+        // Labels on the left stand in the figure's margin, which a browser gives it even without a style sheet.
         format!(
-            "<svg class=\"chart\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" width=\"100%\" height=\"{whole}\" \
+            "<svg class=\"{class}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\" width=\"100%\" height=\"{whole}\" overflow=\"visible\" \
              font-family=\"system-ui,sans-serif\" font-size=\"12\"{data}><title id=\"{id}-t\">{}</title><desc id=\"{id}-d\">{}</desc>\
-             <svg class=\"{class}\" x=\"{x}\" y=\"{}\" width=\"{width}\" height=\"{h}\" overflow=\"visible\"><svg class=\"clip\" width=\"100%\" \
-             height=\"{h}\" overflow=\"hidden\">{behind}</svg><svg class=\"lines\" width=\"100%\" height=\"{h}\" viewBox=\"0 0 1000 {h}\" \
+             <svg class=\"plot\" y=\"{}\" width=\"100%\" height=\"{h}\" overflow=\"visible\"><svg width=\"100%\" height=\"{h}\" \
+             overflow=\"hidden\">{behind}</svg><svg class=\"lines\" width=\"100%\" y=\"-2\" height=\"{tall}\" viewBox=\"0 -2 1000 {tall}\" \
              preserveAspectRatio=\"none\" overflow=\"hidden\">{stretched}</svg>{front}</svg></svg>",
             escape(self.title),
             escape(self.gist),
             px(self.top),
             h = px(*height),
+            tall = px(*height + 4.0),
         )
     }
 }

@@ -165,6 +165,9 @@ impl<'a> TimeChart<'a> {
             );
         }
         plot.end();
+        if lines.iter().all(|(_, columns)| columns.iter().all(Option::is_none)) && self.range.is_none() {
+            plot.unknown();
+        }
         plot.svg()
     }
 

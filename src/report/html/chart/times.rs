@@ -72,7 +72,8 @@ impl Times {
             plot.front(&aside(row, foot));
         }
         let seconds = |at: f64| if at == 0.0 { "0s".to_string() } else { millis(Some(at * 1e3)) };
-        let ticks = scale.ticks().into_iter().map(|tick| (scale.place(tick) * WIDE, seconds(tick)));
+        // Where none of them came to it there is no scale.
+        let ticks = scale.ticks().into_iter().filter(|_| longest > 0.0).map(|tick| (scale.place(tick) * WIDE, seconds(tick)));
         plot.below(&ticks.collect::<Vec<_>>());
         let foot = px(ROW * self.rows.len().max(1) as f64 + 16.0);
         for (at, label) in [(NEVER, "never"), (UNKNOWN, "unknown")] {

@@ -122,7 +122,7 @@ pub fn overlaid(id: &str, runs: &[Runs], drawn: Drawn) -> String {
     if drawn == Drawn::Goodput {
         chart.series.extend(runs.first().map(|runs| offered(runs, columns)));
     }
-    let lines = runs.iter().zip(&middles).rev();
+    let lines = runs.iter().zip(&middles);
     chart.series.extend(lines.map(|(runs, middle)| middle.series(runs, runs.name, columns)));
     chart.bands = runs.iter().zip(&middles).map(|(runs, middle)| (runs.colour, middle.band(columns))).collect();
     scaled(chart, drawn).html()

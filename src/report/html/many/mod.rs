@@ -116,3 +116,6 @@ pub fn backdrop(curves: &CurvesResult, columns: usize) -> Backdrop {
         ..Backdrop::default()
     }
 }
+
+#[cfg(test)]
+mod tests;

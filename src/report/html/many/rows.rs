@@ -36,7 +36,7 @@ pub fn seeds(runs: &Runs, document: &'static str) -> Section {
     for row in runs.worst_first().into_iter().take(ROWS) {
         let mut cells = vec![Cell::text(row.seed.to_string()), status(row), Cell::figure(Time::of(row).words())];
         cells.extend(OF_A_RUN.map(|name| Cell::figure(figure(row, name))));
-        cells.push(Cell::text(why(row)));
+        cells.push(Cell::sentence(why(row)));
         table.row(cells);
     }
     table.left_out(runs.rows.len().saturating_sub(ROWS));
@@ -82,20 +82,23 @@ pub fn findings(caption: &str, findings: &[FindingResult], document: &'static st
     table.html()
 }
 
-/// What became of the plan's gates in many runs, those that did not hold first.
-pub fn gate_counts(caption: &str, gates: &[GateCount], document: &'static str) -> String {
-    let head = ["gate", "status", "#held in", "#did not hold in", "#without evidence", "#plan line"];
+/// What became of the plan's gates in many runs, those that did not hold first; `whose` tells policies apart, and is empty where there is one.
+pub fn gate_counts<'a>(caption: &str, gates: impl Iterator<Item = (&'a str, &'a GateCount)>, document: &'static str) -> String {
+    let mut gates: Vec<(&str, &GateCount)> = gates.collect();
+    let named = gates.iter().any(|(whose, _)| !whose.is_empty());
+    let head = ["gate", "policy", "status", "#held in", "#did not hold in", "#without evidence", "#plan line"];
+    let head: Vec<&str> = head.into_iter().filter(|word| named || *word != "policy").collect();
     let mut table = Table::new(caption, &head).of(document);
     let worst = |gate: &GateCount| match (gate.fail, gate.inconclusive) {
         (0, 0) => GateStatus::Pass,
         (0, _) => GateStatus::Inconclusive,
         _ => GateStatus::Fail,
     };
-    let mut gates: Vec<&GateCount> = gates.iter().collect();
-    gates.sort_by_key(|gate| rank(worst(gate)));
-    for gate in gates {
+    gates.sort_by_key(|(_, gate)| rank(worst(gate)));
+    for (whose, gate) in gates {
         let counts = [gate.pass, gate.fail, gate.inconclusive].map(|runs| Cell::figure(count(runs)));
-        let cells = [Cell::text(&gate.gate), verdict(worst(gate))].into_iter().chain(counts);
+        let policy = named.then(|| Cell::text(whose));
+        let cells = [Cell::text(&gate.gate)].into_iter().chain(policy).chain([verdict(worst(gate))]).chain(counts);
         table.row(cells.chain([place(gate.line)]).collect());
     }
     table.html()

@@ -84,8 +84,3 @@ impl Origin<'_> {
         Section::new("setup", "Where this comes from", "").with(facts.html())
     }
 }
-
-/// The effective plan.
-pub fn plan(yaml: &str) -> Section {
-    Section::new("plan", "The plan", "").with(super::super::table::paragraph(yaml))
-}
