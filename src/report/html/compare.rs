@@ -18,11 +18,11 @@ use crate::metrics::Figure;
 /// The document that the page is made from.
 const DOCUMENT: &str = "compare.json";
 /// Policies whose curves are drawn, the reference among them.
-const POLICIES: usize = 12;
+const POLICIES: usize = 8;
 /// Policies that have a column in the table.
-const COLUMNS: usize = 24;
+const COLUMNS: usize = 16;
 /// Small charts of seeds, all policies together.
-const SMALL_CHARTS: usize = 36;
+const SMALL_CHARTS: usize = 24;
 /// The colours of policies, the reference first; with more of them the same come again, in other dashes.
 const COLOURS: [Colour; 5] = [Colour::Purple, Colour::Blue, Colour::Green, Colour::Orange, Colour::Vermilion];
 /// Lines that lie on each other must both be seen.

@@ -1,7 +1,7 @@
 //! Tables and lists of facts. All text is tamed and cut here, and escaped by the template.
 
 use super::frame::Tone;
-use super::words::{SENTENCE, plain};
+use super::words::{NAME, SENTENCE, plain};
 use askama::Template;
 
 /// Rows of a table; the document has the others.
@@ -85,7 +85,7 @@ pub struct Table {
 impl Table {
     /// An empty one; a heading that begins with `#` is that of figures.
     pub fn new(caption: &str, head: &[&str]) -> Self {
-        let heading = |text: &&str| (text.trim_start_matches('#').to_string(), text.starts_with('#'));
+        let heading = |text: &&str| (plain(text.trim_start_matches('#'), NAME), text.starts_with('#'));
         Self {
             caption: plain(caption, 200),
             head: head.iter().map(heading).collect(),

@@ -4,13 +4,16 @@ use super::super::super::curves::CurveResult;
 use super::super::super::seeds_text::class_word;
 use super::super::chart::{Backdrop, Colour, Dash, SMALL, Scale, Series, TALL, TimeChart, Unit, multiples};
 use super::super::words::name;
-use super::{Runs, Time, backdrop, outcome};
+use super::{Runs, Time, backdrop, outcome, small_backdrop};
 use crate::stats;
 
 /// The range in which most runs lie.
 const MOST_RUNS: (f64, f64) = (0.1, 0.9);
 /// Curves that are drawn over each other, the worst apart.
 const LINES: usize = 40;
+
+/// Columns of a small chart; the lowest and the highest of what shares one both stay.
+const SMALL_COLUMNS: usize = 60;
 
 /// Values over time, one for each column.
 type Values = Vec<Option<f64>>;
@@ -189,10 +192,10 @@ pub fn panels(id: &str, runs: &[Runs]) -> String {
         .iter()
         .enumerate()
         .filter_map(|(index, runs)| {
-            let behind = backdrop(runs.curves?, columns);
+            let behind = small_backdrop(runs.curves?, columns);
             let middle = middle(runs, Drawn::Goodput);
             let mut chart = small(format!("{id}-{index}"), name(runs.name), &behind, top);
-            chart.height = 110.0;
+            (chart.height, chart.most) = (110.0, SMALL_COLUMNS * 2);
             let end = middle.last().map_or("unknown".into(), |value| Unit::Rate.show(value));
             chart.gist = format!("Median goodput at the end of the run: {end}.");
             let median = middle.series(runs, "median", columns);
@@ -213,14 +216,14 @@ fn peak(runs: &[Runs]) -> f64 {
 
 fn small<'a>(id: String, title: String, behind: &'a Backdrop, top: f64) -> TimeChart<'a> {
     let chart = TimeChart::new(&id, &title, Unit::Rate, behind);
-    TimeChart { small: true, height: SMALL, scale: Scale::linear(top), ..chart }
+    TimeChart { small: true, height: SMALL, most: SMALL_COLUMNS, scale: Scale::linear(top), ..chart }
 }
 
 /// One small chart for each seed whose curve is there, the worst first, at most so many.
 pub fn seeds(id: &str, runs: &Runs, most: usize) -> String {
     let (columns, top) = (columns_of(&[*runs]), peak(&[*runs]));
     let Some(common) = runs.curves else { return String::new() };
-    let behind = backdrop(common, columns);
+    let behind = small_backdrop(common, columns);
     let rows = runs.worst_first().into_iter().filter_map(|row| row.curve.as_ref().map(|curve| (row, curve)));
     let chart = |(row, curve): (&super::super::super::seeds::SeedRow, &CurveResult)| {
         let (tone, word) = outcome(row.outcome);
@@ -234,7 +237,7 @@ pub fn seeds(id: &str, runs: &Runs, most: usize) -> String {
         let last = curve.goodput.last().map_or("unknown".into(), |value| Unit::Rate.show(*value));
         chart.gist = format!("Goodput at the end of the run: {last}.");
         let values = goodput(curve);
-        chart.series = vec![Series { name: "goodput".into(), colour: runs.colour, filled: true, values, ..Series::default() }];
+        chart.series = vec![Series { name: "goodput".into(), colour: runs.colour, values, ..Series::default() }];
         chart.html()
     };
     multiples(&rows.take(most).map(chart).collect::<Vec<_>>())

@@ -101,6 +101,17 @@ pub fn outcome(outcome: RunOutcome) -> (Tone, &'static str) {
     }
 }
 
+/// Faults that are shaded in a small chart.
+const FEW_BANDS: usize = 8;
+
+/// The same behind a small chart: the first few, without their names.
+pub fn small_backdrop(curves: &CurvesResult, columns: usize) -> Backdrop {
+    let mut backdrop = backdrop(curves, columns);
+    backdrop.bands.truncate(FEW_BANDS);
+    backdrop.bands.iter_mut().for_each(|band| band.name = "fault".into());
+    backdrop
+}
+
 /// What stands behind curves: the faults. A point of a run may be drawn as so many columns.
 pub fn backdrop(curves: &CurvesResult, columns: usize) -> Backdrop {
     let faulty = curves.phases.iter().filter(|phase| !phase.faults.is_empty());

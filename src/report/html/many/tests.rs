@@ -107,7 +107,7 @@ fn many_policies_of_many_seeds_fit() {
     }
     let page = compare(&result, &PLAN.repeat(1_000));
     check(&page);
-    assert!(page.contains("more policies, in compare.json") && page.contains("The first 12 of 43 policies"));
+    assert!(page.contains("more policies, in compare.json") && page.contains("The first 8 of 43 policies"));
 }
 
 fn tainted(rows: &mut [SeedRow]) {
