@@ -32,7 +32,7 @@ pub use multiples::multiples;
 pub use plot::{Backdrop, Band, Mark, MarkKind};
 pub use scale::{Scale, Unit, moment};
 pub use stack::{Part, Row, Stack};
-pub use time::{Level, Series, TimeChart};
+pub use time::{Level, Ranges, Series, TimeChart};
 pub use times::{Times, TimesRow};
 
 use super::words::escape;
@@ -40,9 +40,10 @@ use askama::Template;
 use std::fmt::Write;
 
 /// Colours that differ to every kind of eye, each in a light and a dark variant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Colour {
     /// Goodput, and what is good.
+    #[default]
     Blue,
     /// Attempts and faults.
     Vermilion,

@@ -5,6 +5,9 @@ use super::plot::{Backdrop, Plot};
 use super::{Colour, Dash, Figure, Scale, Unit, legend, px};
 use std::fmt::Write;
 
+/// The lowest and the highest value of each window; none without evidence.
+pub type Ranges = Vec<Option<(f64, f64)>>;
+
 /// One line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
@@ -20,12 +23,6 @@ pub struct Series {
     pub filled: bool,
     /// Whether it is one of many: thin, and half transparent.
     pub faint: bool,
-}
-
-impl Default for Colour {
-    fn default() -> Self {
-        Self::Blue
-    }
 }
 
 /// A band from left to right: the range that was usual.
@@ -61,9 +58,9 @@ pub struct TimeChart<'a> {
     /// The usual range.
     pub level: Option<Level>,
     /// A range that changes over time (lowest and highest for each window), and what it is; drawn beneath the lines.
-    pub range: Option<(Vec<Option<(f64, f64)>>, String)>,
+    pub range: Option<(Ranges, String)>,
     /// Ranges that change over time and have the colour of a line, such as where most runs of a policy lie.
-    pub bands: Vec<(Colour, Vec<Option<(f64, f64)>>)>,
+    pub bands: Vec<(Colour, Ranges)>,
     /// The lines, the last on top.
     pub series: Vec<Series>,
     /// The most columns; more windows share them.

@@ -2,7 +2,7 @@
 
 use super::super::super::curves::CurveResult;
 use super::super::super::seeds_text::class_word;
-use super::super::chart::{Backdrop, Colour, Dash, SMALL, Scale, Series, TALL, TimeChart, Unit, multiples};
+use super::super::chart::{Backdrop, Colour, Dash, Ranges, SMALL, Scale, Series, TALL, TimeChart, Unit, multiples};
 use super::super::words::name;
 use super::{Runs, Time, backdrop, outcome, small_backdrop};
 use crate::stats;
@@ -71,7 +71,7 @@ impl Drawn {
 /// The median of runs at each point, and the range in which most of them lie.
 pub struct Middle {
     median: Values,
-    most: Vec<Option<(f64, f64)>>,
+    most: Ranges,
 }
 
 /// The middle of these runs.
@@ -93,7 +93,7 @@ impl Middle {
         Series { name: name(label), colour: runs.colour, dash: runs.dash, values, ..Series::default() }
     }
 
-    fn band(&self, columns: usize) -> Vec<Option<(f64, f64)>> {
+    fn band(&self, columns: usize) -> Ranges {
         self.most.iter().flat_map(|range| std::iter::repeat_n(*range, columns)).collect()
     }
 

@@ -185,7 +185,7 @@ fn long(windows: u64) -> RunResult {
     let columns = windows.min(240);
     let heat = result.heat.as_mut().expect("the sample has a map");
     heat.column_ms = windows * 1_000 / columns;
-    heat.edges_ms = (0..40).map(|n| 10f64.powf(f64::from(n) / 8.0)).collect();
+    heat.edges_ms = (0..40).map(|n| libm::exp10(f64::from(n) / 8.0)).collect();
     heat.columns = (0..columns)
         .map(|n| result::HeatColumn {
             t_ms: n * heat.column_ms,
