@@ -2,7 +2,7 @@
 
 use super::exit::Code;
 use super::output;
-use crate::report::schema;
+use crate::report::{compare, events, result, schema, seeds};
 
 /// What it is given.
 #[derive(clap::Args)]
@@ -16,14 +16,18 @@ pub struct Args {
     /// Print the schema of compare.json, which `compare` writes.
     #[arg(long, group = "of")]
     compare: bool,
+    /// Print the schema of one line of events.ndjson.
+    #[arg(long, group = "of")]
+    events: bool,
 }
 
 /// Runs the command.
 pub fn run(args: Args) -> Code {
-    let schema = match (args.result, args.seeds, args.compare) {
-        (true, ..) => crate::report::result::schema(),
-        (_, true, _) => crate::report::seeds::schema(),
-        (.., true) => crate::report::compare::schema(),
+    let schema = match args {
+        Args { result: true, .. } => result::schema(),
+        Args { seeds: true, .. } => seeds::schema(),
+        Args { compare: true, .. } => compare::schema(),
+        Args { events: true, .. } => events::schema(),
         _ => schema::plan(),
     };
     let text = serde_json::to_string_pretty(&schema).expect("a JSON value has text keys only");

@@ -177,6 +177,7 @@ impl Devices {
             scheduled: self.scheduled,
             // Only the engine knows.
             arrived: 0,
+            connected: 0,
         }
     }
 

@@ -166,4 +166,6 @@ pub struct Gauges {
     pub late: u64,
     /// Requests that reached the proxy, since the start of the run. A machine does not know: the engine fills it in.
     pub arrived: u64,
+    /// Connections that clients made to the proxy, since the start of the run. A machine does not know: the engine fills it in.
+    pub connected: u64,
 }

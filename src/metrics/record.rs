@@ -87,7 +87,8 @@ pub struct Counts {
     pub first_attempts: u64,
     /// Requests that reached the proxy. Live, the count is read when a window is closed, which may be a few milliseconds off.
     pub arrived: u64,
-    /// Connections that clients made to the proxy; live, counted as `arrived` is.
+    /// Connections that clients made to the proxy, booked when they are open: those that it took in, and that a warm-up had not opened before the
+    /// run began. A connect that was refused, or given up before that, came to no connection. Live, counted as `arrived` is.
     pub connects: u64,
     /// Attempts that ended, by how.
     pub by_outcome: BTreeMap<AttemptOutcome, u64>,

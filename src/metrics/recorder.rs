@@ -32,8 +32,8 @@ pub struct Recorder {
     shelves: Vec<Shelf>,
     /// What fleets did at the timeline's word since the last window was closed.
     acted: Vec<Acted>,
-    /// By fleet, what had been scheduled, and had arrived, when it was.
-    so_far: Vec<(u64, u64)>,
+    /// By fleet, what had been scheduled, had arrived, and had been connected, when it was.
+    so_far: Vec<[u64; 3]>,
 }
 
 /// What a fleet did at the timeline's word, as far as one shard goes.
@@ -110,7 +110,7 @@ impl Recorder {
             books,
             shelves: Vec::new(),
             acted: Vec::new(),
-            so_far: vec![(0, 0); fleets],
+            so_far: vec![[0; 3]; fleets],
         }
     }
 
@@ -150,9 +150,11 @@ impl Recorder {
     pub fn close_window(&mut self, index: usize, gauges: &[Gauges]) -> Slice {
         let mut fleets: Vec<Counts> = self.open[0].iter_mut().map(Open::close).collect();
         for ((counts, gauges), so_far) in fleets.iter_mut().zip(gauges).zip(&mut self.so_far) {
-            counts.scheduled = gauges.scheduled.saturating_sub(so_far.0);
-            counts.arrived = gauges.arrived.saturating_sub(so_far.1);
-            *so_far = (gauges.scheduled, gauges.arrived);
+            let [scheduled, arrived, connected] = *so_far;
+            counts.scheduled = gauges.scheduled.saturating_sub(scheduled);
+            counts.arrived = gauges.arrived.saturating_sub(arrived);
+            counts.connects = gauges.connected.saturating_sub(connected);
+            *so_far = [gauges.scheduled, gauges.arrived, gauges.connected];
             counts.in_flight = gauges.in_flight;
             counts.backlog = gauges.backlog;
             counts.oldest_age = gauges.oldest_age;

@@ -5,10 +5,11 @@
 //! runs see the same arrivals and the same fault dice, and what differs between seeds is not what differs between policies.
 
 use super::curves::{self, CurvesResult, Frame};
+use super::published::COMPARE;
 use super::result::{Engine, FindingResult, PlanInfo, PlanRef, RunOutcome, Stopped};
 use super::result::{document, finding, fine, outcome, stopped};
 use super::seeds::{ClassCount, FigureSpread, GateCount, SeedRow, ShareResult};
-use super::seeds::{classes, gates, plan_ref, rows, schema_of, share, spreads};
+use super::seeds::{classes, gates, plan_ref, rows, share, spreads};
 use crate::gate::{Contestant, Finding, GateConfig, Outcome, contest};
 use crate::metrics::{Figure, StopReason};
 use crate::stats::Effect;
@@ -19,6 +20,9 @@ use serde_json::Value;
 /// Policies compared, and what came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CompareResult {
+    /// The version of this document's shape: it grows when a field goes or changes its meaning, not when one comes.
+    #[serde(default = "super::published::first")]
+    pub schema_version: u32,
     /// The version of stormwake that wrote this.
     pub stormwake: String,
     /// The plan.
@@ -141,6 +145,7 @@ pub fn conclude(findings: &[Finding], contestants: &[Contestant], interrupted: b
 pub fn result(contestants: &[Contestant], findings: &[Finding], info: CompareInfo) -> CompareResult {
     let ended = conclude(findings, contestants, info.stopped.is_some());
     CompareResult {
+        schema_version: COMPARE.version,
         stormwake: env!("CARGO_PKG_VERSION").to_string(),
         plan: plan_ref(info.plan),
         engine: info.plan.engine,
@@ -202,7 +207,7 @@ pub fn json(result: &CompareResult) -> Vec<u8> {
 
 /// The JSON Schema of `compare.json`.
 pub fn schema() -> Value {
-    schema_of::<CompareResult>()
+    COMPARE.schema::<CompareResult>()
 }
 
 #[cfg(test)]

@@ -3,11 +3,14 @@
 //! Each line goes out whole and at once, so that a killed run leaves all it had. The first names the plan. A write
 //! that fails ends the log, not the run: the error is kept for whoever prints the end of the run.
 
-use super::result::{ActionStatus, PlanInfo};
+use super::published::EVENTS;
+use super::result::{ActionStatus, Engine, PlanInfo};
 use crate::engine::Observer;
 use crate::metrics::{ActionRecord, RunEvent, Window};
 use crate::time::Timestamp;
-use serde_json::{Map, Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 use std::io::{self, Write};
 use std::sync::{Arc, OnceLock};
 
@@ -32,7 +35,7 @@ impl<W: Write + Send> EventLog<W> {
     /// A log whose first line names the plan. The writer should not buffer.
     pub fn new(out: W, plan: &PlanInfo) -> Self {
         let mut log = Self { out, failure: Failure::default() };
-        log.line(Timestamp::ZERO, "prepared", plan_fields(plan));
+        log.line(Timestamp::ZERO, Happened::prepared(plan));
         log
     }
 
@@ -41,11 +44,11 @@ impl<W: Write + Send> EventLog<W> {
         self.failure.clone()
     }
 
-    fn line(&mut self, at: Timestamp, event: &str, fields: Value) {
+    fn line(&mut self, at: Timestamp, happened: Happened<'_>) {
         if self.failure.get().is_some() {
             return;
         }
-        if let Err(error) = write_line(&mut self.out, at, event, fields) {
+        if let Err(error) = write_line(&mut self.out, &Line { t_ms: at.as_millis(), happened }) {
             // Only the first error is wanted, and there is none yet.
             let _ = self.failure.0.set(error.to_string());
         }
@@ -54,53 +57,165 @@ impl<W: Write + Send> EventLog<W> {
 
 impl<W: Write + Send> Observer for EventLog<W> {
     fn event(&mut self, at: Timestamp, event: &RunEvent) {
-        let (name, fields) = describe(event);
-        self.line(at, name, fields);
+        self.line(at, Happened::of(event));
     }
 
     fn window(&mut self, _window: &Window, _phase: &str) {}
 }
 
-fn plan_fields(plan: &PlanInfo) -> Value {
-    json!({
-        "stormwake": env!("CARGO_PKG_VERSION"), "plan": plan.name, "path": plan.path, "sha256": plan.sha256,
-        "engine": plan.engine, "seed": plan.seed, "started_unix_ms": plan.started_unix_ms,
-    })
+/// One line of `events.ndjson`. Lines come in the order of what they tell; the first is `prepared`.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Line<'a> {
+    /// When, in milliseconds since the run began.
+    t_ms: u64,
+    /// What happened, and the particulars of it.
+    #[serde(flatten)]
+    happened: Happened<'a>,
 }
 
-fn describe(event: &RunEvent) -> (&'static str, Value) {
-    match event {
-        RunEvent::Started => ("started", Value::Null),
-        RunEvent::PhaseStarted { phase } => ("phase_started", json!({ "phase": phase })),
-        RunEvent::FaultStarted { fault } => ("fault_started", json!({ "fault": fault })),
-        RunEvent::FaultEnded { fault, touched } => ("fault_ended", json!({ "fault": fault, "touched": touched })),
-        RunEvent::Acted { action } => ("acted", action_fields(action)),
-        RunEvent::Undone { action, confirmed, detail } => {
-            ("undone", json!({ "action": action, "confirmed": confirmed, "detail": detail }))
+/// What happened.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+enum Happened<'a> {
+    /// The plan is read, and the folder of the report is there; the run has not begun.
+    Prepared {
+        /// The version of the shape of these lines: it grows when a field goes or changes its meaning, not when a field or an event comes.
+        schema_version: u32,
+        /// The version of stormwake that writes this.
+        stormwake: &'a str,
+        /// The plan's name.
+        plan: &'a str,
+        /// Its file, as given.
+        path: &'a str,
+        /// SHA-256 of the effective plan, in hexadecimal.
+        sha256: &'a str,
+        /// The engine that runs it.
+        engine: Engine,
+        /// The seed of the run.
+        seed: u64,
+        /// When the run starts, in milliseconds since the Unix epoch; null in virtual time.
+        started_unix_ms: Option<u64>,
+    },
+    /// The clock started.
+    Started,
+    /// A phase began.
+    PhaseStarted {
+        /// Its name.
+        phase: &'a str,
+    },
+    /// A fault was applied.
+    FaultStarted {
+        /// Its name.
+        fault: &'a str,
+    },
+    /// A fault was removed.
+    FaultEnded {
+        /// Its name.
+        fault: &'a str,
+        /// How many requests and connects it touched.
+        touched: u64,
+    },
+    /// An action of the timeline was done, or tried.
+    Acted {
+        /// Its name.
+        action: &'a str,
+        /// Its kind, as in the plan.
+        kind: &'a str,
+        /// The fleet that it was done to; null for commands, webhooks and changes of the target.
+        fleet: Option<&'a str>,
+        /// What came of it.
+        outcome: ActionStatus,
+        /// How many clients, workers or operations it changed something for; null where it is done to no fleet.
+        affected: Option<u64>,
+        /// What a command or a webhook answered, or why it was not done; shortened.
+        detail: &'a str,
+    },
+    /// What undoes an action was done, or tried.
+    Undone {
+        /// The name of the action.
+        action: &'a str,
+        /// Whether it worked.
+        confirmed: bool,
+        /// What it answered; shortened.
+        detail: &'a str,
+    },
+    /// The run is being stopped before its end.
+    Stopping {
+        /// Why.
+        reason: &'a str,
+    },
+    /// A check of `stop_if` failed, or passed again.
+    Check {
+        /// What was asked.
+        check: &'a str,
+        /// Whether it passed.
+        passed: bool,
+        /// What it answered; shortened.
+        detail: &'a str,
+    },
+    /// Something that is worth keeping with the run, and no cause for concern.
+    Note {
+        /// What.
+        text: &'a str,
+    },
+    /// Something that the user should know.
+    Warning {
+        /// What.
+        text: &'a str,
+    },
+    /// The run is over.
+    Ended,
+}
+
+/// The JSON Schema of one line.
+pub fn schema() -> Value {
+    EVENTS.schema::<Line<'_>>()
+}
+
+impl<'a> Happened<'a> {
+    fn prepared(plan: &'a PlanInfo) -> Self {
+        Self::Prepared {
+            schema_version: EVENTS.version,
+            stormwake: env!("CARGO_PKG_VERSION"),
+            plan: &plan.name,
+            path: &plan.path,
+            sha256: &plan.sha256,
+            engine: plan.engine,
+            seed: plan.seed,
+            started_unix_ms: plan.started_unix_ms,
         }
-        RunEvent::Stopping { reason } => ("stopping", json!({ "reason": reason })),
-        RunEvent::Check { check, passed, detail } => ("check", json!({ "check": check, "passed": passed, "detail": detail })),
-        RunEvent::Note { text } => ("note", json!({ "text": text })),
-        RunEvent::Warning { text } => ("warning", json!({ "text": text })),
-        RunEvent::Ended => ("ended", Value::Null),
+    }
+
+    fn of(event: &'a RunEvent) -> Self {
+        match event {
+            RunEvent::Started => Self::Started,
+            RunEvent::PhaseStarted { phase } => Self::PhaseStarted { phase },
+            RunEvent::FaultStarted { fault } => Self::FaultStarted { fault },
+            RunEvent::FaultEnded { fault, touched } => Self::FaultEnded { fault, touched: *touched },
+            RunEvent::Acted { action } => Self::acted(action),
+            RunEvent::Undone { action, confirmed, detail } => Self::Undone { action, confirmed: *confirmed, detail },
+            RunEvent::Stopping { reason } => Self::Stopping { reason },
+            RunEvent::Check { check, passed, detail } => Self::Check { check, passed: *passed, detail },
+            RunEvent::Note { text } => Self::Note { text },
+            RunEvent::Warning { text } => Self::Warning { text },
+            RunEvent::Ended => Self::Ended,
+        }
+    }
+
+    fn acted(action: &'a ActionRecord) -> Self {
+        Self::Acted {
+            action: &action.name,
+            kind: action.kind,
+            fleet: action.fleet.as_deref(),
+            outcome: action.outcome.into(),
+            affected: action.affected,
+            detail: &action.detail,
+        }
     }
 }
 
-fn action_fields(action: &ActionRecord) -> Value {
-    json!({
-        "action": action.name, "kind": action.kind, "fleet": action.fleet, "outcome": ActionStatus::from(action.outcome),
-        "affected": action.affected, "detail": action.detail,
-    })
-}
-
-fn write_line(out: &mut impl Write, at: Timestamp, event: &str, fields: Value) -> io::Result<()> {
-    let mut line = Map::new();
-    line.insert("t_ms".into(), at.as_millis().into());
-    line.insert("event".into(), event.into());
-    if let Value::Object(fields) = fields {
-        line.extend(fields);
-    }
-    let mut text = Value::Object(line).to_string();
+fn write_line(out: &mut impl Write, line: &Line<'_>) -> io::Result<()> {
+    let mut text = serde_json::to_string(line)?;
     text.push('\n');
     out.write_all(text.as_bytes())?;
     out.flush()
@@ -176,6 +291,33 @@ mod tests {
         let ended = String::from_utf8(writes[4].clone()).unwrap();
         assert_eq!(ended, "{\"t_ms\":2500,\"event\":\"fault_ended\",\"fault\":\"a \\\"b\\\"\\nc\",\"touched\":7}\n");
         assert_eq!(log.failure().get(), None);
+    }
+
+    #[test]
+    fn every_line_validates_and_every_event_and_field_says_what_it_is() {
+        let disk = Disk::default();
+        let mut log = EventLog::new(disk.clone(), &sample::plan());
+        every_event().iter().for_each(|event| log.event(Timestamp(7), event));
+        let (schema, mut seen) = (schema(), std::collections::BTreeSet::new());
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        for bytes in disk.0.lock().unwrap().iter() {
+            let line: Value = serde_json::from_slice(bytes).unwrap();
+            let errors: Vec<String> = validator.iter_errors(&line).map(|error| error.to_string()).collect();
+            assert!(errors.is_empty(), "{line}: {errors:?}");
+            seen.insert(line["event"].as_str().unwrap().to_string());
+            let mut wrong = line.clone();
+            wrong["event"] = "perhaps".into();
+            assert!(!validator.is_valid(&wrong));
+        }
+        let known = schema["oneOf"].as_array().unwrap();
+        assert_eq!(seen.len(), known.len(), "each event of the schema is tried");
+        for event in known {
+            assert!(event["description"].is_string(), "{event}");
+            let fields = event["properties"].as_object().unwrap().iter();
+            fields
+                .filter(|(name, _)| *name != "event")
+                .for_each(|(name, field)| assert!(field["description"].is_string(), "{name}"));
+        }
     }
 
     #[test]

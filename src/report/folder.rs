@@ -5,7 +5,7 @@
 //! Names from plans cannot leave the folder they are meant for.
 
 use super::result::{RunResult, json};
-use super::{hlog, html, windows_csv};
+use super::{hgrm, hlog, html, windows_csv};
 use crate::metrics::RunRecord;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -165,8 +165,10 @@ impl ReportFolder {
         let document = self.write(RESULT, &json(result));
         let series = self.write(WINDOWS, &csv);
         let histograms = logged.and_then(|()| self.write(LATENCY, &log));
+        let percentiles = hgrm::files(record).into_iter().map(|(name, text)| self.write(&name, text.as_bytes()));
+        let percentiles = percentiles.fold(Ok(()), Result::and);
         let page = self.write_page(result);
-        document.and(series).and(histograms).and(page)
+        document.and(series).and(histograms).and(percentiles).and(page)
     }
 
     /// Writes the page of a run. The plan on it is the one that stands in the folder.
@@ -285,7 +287,9 @@ mod tests {
         folder.events().unwrap().write_all(b"{}\n").unwrap();
         folder.write(EFFECTIVE, b"name: storm\n").unwrap();
         folder.write_report(&sample::stuck(), &record).unwrap();
-        assert_eq!(files(folder.path()), [EFFECTIVE, EVENTS, LATENCY, PAGE, RESULT, WINDOWS]);
+        let percentiles = ["latency-after.hgrm", "latency-before.hgrm", "latency.hgrm"];
+        let [after, before, whole] = percentiles;
+        assert_eq!(files(folder.path()), [EFFECTIVE, EVENTS, after, before, whole, LATENCY, PAGE, RESULT, WINDOWS]);
         let read: RunResult = serde_json::from_slice(&fs::read(folder.path().join(RESULT)).unwrap()).unwrap();
         assert_eq!(read, sample::stuck());
     }
@@ -307,7 +311,10 @@ mod tests {
         fs::create_dir(folder.path().join(RESULT)).unwrap();
         let error = folder.write_report(&sample::stuck(), &sample::record()).unwrap_err().to_string();
         assert!(error.contains("result.json"), "{error}");
-        assert_eq!(files(folder.path()), [LATENCY, PAGE, RESULT, WINDOWS], "the others are written, and no part stays");
+        let left = files(folder.path());
+        let wanted = [LATENCY, PAGE, RESULT, WINDOWS, "latency.hgrm"];
+        assert!(wanted.iter().all(|name| left.iter().any(|known| known == name)), "{left:?}");
+        assert!(left.iter().all(|name| !name.starts_with('.')), "no part stays: {left:?}");
     }
 
     #[test]

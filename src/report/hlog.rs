@@ -1,8 +1,9 @@
 //! `latency.hlog`: the run's histograms as an HdrHistogram interval log, which HdrHistogram's own tools read.
 //!
-//! One line for each phase, fleet and kind: the tag is `phase/fleet/kind`, with `kind` one of `operation.succeeded`,
-//! `operation.failed` (both from the intended start), `attempt.succeeded`, `attempt.failed` (both from the send) and
-//! `lag` (of the generator). Values, the column of maxima among them, are microseconds. Empty histograms are left out.
+//! One line for each phase, fleet and kind: the tag is `phase/fleet/kind`, with `kind` one of [`KINDS`]. Phase and fleet are written as in a URL
+//! (`after%20outage`): a tag can hold no space and no comma, what reads it may not know an alphabet but ASCII, and two names must not
+//! become one. A phase that comes again has a line for each time. Values, the column of maxima among them, are microseconds. Empty
+//! histograms are left out.
 
 use crate::metrics::{RunRecord, Summary};
 use hdrhistogram::Histogram;
@@ -13,6 +14,18 @@ use std::time::{Duration, SystemTime};
 
 /// What HdrHistogram's own writers put above the lines; a reader takes it for a comment.
 const LEGEND: &str = "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
+
+/// The kinds of histogram, and what each holds.
+pub const KINDS: [(&str, &str); 5] = [
+    ("operation.succeeded", "Latency of operations that succeeded, from the intended start, by the phase of that."),
+    ("operation.failed", "The same of operations whose client gave up or put them aside."),
+    ("attempt.succeeded", "Latency of attempts that succeeded, from the send, by the phase of that."),
+    (
+        "attempt.failed",
+        "The same of attempts that failed; those that their own client cancelled, hedges that lost, are left out.",
+    ),
+    ("lag", "Actual minus intended send, of attempts that nothing of the plan held back: how late the load generator was."),
+];
 
 /// Writes the log. `started_unix_ms` is when the run started, since the Unix epoch; the epoch itself in virtual time.
 ///
@@ -50,14 +63,9 @@ fn write_summary<W: Write>(
         None => ("unknown", record.ended, record.ended),
     };
     let fleet = record.fleets.get(summary.fleet).map_or("unknown", String::as_str);
-    let kinds: [(&str, &Histogram<u64>); 5] = [
-        ("operation.succeeded", &summary.succeeded),
-        ("operation.failed", &summary.failed),
-        ("attempt.succeeded", &summary.attempt_succeeded),
-        ("attempt.failed", &summary.attempt_failed),
-        ("lag", &summary.lag),
-    ];
-    for (kind, histogram) in kinds.into_iter().filter(|(_, histogram)| !histogram.is_empty()) {
+    let histograms: [&Histogram<u64>; KINDS.len()] =
+        [&summary.succeeded, &summary.failed, &summary.attempt_succeeded, &summary.attempt_failed, &summary.lag];
+    for ((kind, _), histogram) in KINDS.into_iter().zip(histograms).filter(|(_, histogram)| !histogram.is_empty()) {
         let tag = format!("{}/{}/{kind}", word(name), word(fleet));
         let start = Duration::from_nanos(from.0);
         log.write_histogram(histogram, start, to.since(from).to_std(), Tag::new(&tag)).map_err(as_io)?;
@@ -65,9 +73,10 @@ fn write_summary<W: Write>(
     Ok(())
 }
 
-/// A name without what a tag cannot hold, nor the slash that separates its parts.
+/// A name as a URL writes it: what is no letter, digit, `-`, `_`, `.`, `~` or `+` of ASCII by the bytes of its UTF-8.
 fn word(name: &str) -> String {
-    name.chars().map(|c| if c == ',' || c == '/' || c.is_whitespace() || c.is_control() { '_' } else { c }).collect()
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~+".contains(&byte);
+    name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
 fn as_io<E: std::error::Error + Send + Sync + 'static>(error: IntervalLogWriterError<E>) -> io::Error {
@@ -109,7 +118,8 @@ mod tests {
     #[test]
     fn hdrhistogram_reads_it_back() {
         let mut record = sample::record();
-        record.phases[1].name = "black hole, wide/open".into();
+        record.phases[1].name = "black hole, größe/100%\n".into();
+        record.phases[2].name = "\u{202e}after".into();
         let text = written(&record, Some(1_796_000_000_123));
         assert!(text.starts_with("#[Histogram log format version 1.3]\n"), "{text}");
         assert!(text.contains("\n#[StartTime: 1796000000.123 "), "{text}");
@@ -123,7 +133,8 @@ mod tests {
             .collect();
         let tags: Vec<&str> = intervals.iter().map(|interval| interval.tag().unwrap().as_str()).collect();
         assert!(tags.contains(&"steady/devices/operation.succeeded"), "{tags:?}");
-        assert!(tags.contains(&"black_hole__wide_open/devices/attempt.failed"), "{tags:?}");
+        assert!(tags.contains(&"black%20hole%2C%20gr%C3%B6%C3%9Fe%2F100%25%0A/devices/attempt.failed"), "{tags:?}");
+        assert!(tags.contains(&"%E2%80%AEafter/devices/lag"), "{tags:?}");
 
         let summary = &record.summaries[0];
         let read: Histogram<u64> =

@@ -1,4 +1,4 @@
-//! A run's record to bytes: text, JSON, CSV, HDR interval log, event log, and the schemas of what it reads and writes.
+//! A run's record to bytes: text, JSON, CSV, HDR interval log, percentile text, event log, and the schemas of what it reads and writes.
 
 pub mod audit;
 pub mod bisect;
@@ -9,12 +9,16 @@ pub mod curve;
 pub mod curves;
 pub mod events;
 pub mod folder;
+pub mod hgrm;
 pub mod hlog;
 pub mod html;
 pub mod layout;
 pub mod plan_text;
 pub mod policies;
 pub mod progress;
+pub mod published;
+#[cfg(test)]
+mod reference;
 pub mod result;
 #[cfg(test)]
 mod sample;

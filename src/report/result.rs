@@ -9,6 +9,7 @@ mod destinations;
 mod heat;
 mod info;
 mod json;
+mod observed;
 mod proxies;
 mod quantiles;
 mod series;
@@ -17,7 +18,7 @@ mod timeline;
 mod told;
 
 pub use build::result;
-pub(super) use build::{class, finding, fine, outcome, stopped};
+pub(super) use build::{class, finding, fine, outcome, stopped, stretch_phases};
 pub use destinations::{DestinationResult, DestinationWindow};
 pub use heat::{HeatColumn, HeatMap};
 pub use info::{PlanInfo, PlanRef};
@@ -80,7 +81,7 @@ pub enum RecoveryClass {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunResult {
     /// The version of this document's shape: it grows when a field goes or changes its meaning, not when one comes.
-    #[serde(default = "one")]
+    #[serde(default = "super::published::first")]
     pub schema_version: u32,
     /// The version of stormwake that wrote this.
     pub stormwake: String,
@@ -160,11 +161,6 @@ pub struct RunResult {
     pub heat: Option<HeatMap>,
     /// The series: fixed slices of the run, gapless from its start.
     pub windows: Vec<WindowResult>,
-}
-
-/// The version that documents have today.
-const fn one() -> u32 {
-    1
 }
 
 /// Why a run ended before its time.
@@ -478,11 +474,7 @@ pub struct LimitResult {
 
 /// The JSON Schema of `result.json`.
 pub fn schema() -> Value {
-    schemars::generate::SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<RunResult>()
-        .to_value()
+    super::published::RESULT.schema::<RunResult>()
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ pub fn plan() -> Value {
         root.insert("patternProperties".into(), json!({ "^x-": {} }));
         let mut whole = Map::new();
         whole.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
+        // The version that a plan gives itself.
+        whole.insert("$id".into(), json!(super::published::id("plan", 1)));
         whole.insert("title".into(), json!("stormwake plan"));
         whole.append(root);
         whole.insert("$defs".into(), Value::Object(defs));

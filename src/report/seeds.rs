@@ -5,6 +5,7 @@
 //! of them is `null`.
 
 use super::curves::{self, CurveResult, CurvesResult, Frame};
+use super::published::SEEDS;
 use super::result::{FindingResult, GateStatus, PlanInfo, PlanRef, RecoveryClass, RunOutcome, Stopped, WaveVerdict};
 use super::result::{class, document, finding, fine, outcome, stopped};
 use crate::gate::{GateConfig, SeedRun, SeedsVerdict, Status, findings};
@@ -18,6 +19,9 @@ use std::collections::BTreeMap;
 /// Many runs of one plan, and what came of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeedsResult {
+    /// The version of this document's shape: it grows when a field goes or changes its meaning, not when one comes.
+    #[serde(default = "super::published::first")]
+    pub schema_version: u32,
     /// The version of stormwake that wrote this.
     pub stormwake: String,
     /// The plan.
@@ -188,6 +192,7 @@ pub struct SeedsInfo<'a> {
 /// The document of many runs.
 pub fn result(runs: &[SeedRun], verdict: &SeedsVerdict, info: SeedsInfo) -> SeedsResult {
     SeedsResult {
+        schema_version: SEEDS.version,
         stormwake: env!("CARGO_PKG_VERSION").to_string(),
         plan: plan_ref(info.plan),
         outcome: if info.stopped.is_some() { RunOutcome::Aborted } else { outcome(verdict.outcome) },
@@ -214,12 +219,7 @@ pub fn json(result: &SeedsResult) -> Vec<u8> {
 
 /// The JSON Schema of `seeds.json`.
 pub fn schema() -> Value {
-    schema_of::<SeedsResult>()
-}
-
-/// The JSON Schema of a document.
-pub(super) fn schema_of<T: JsonSchema>() -> Value {
-    schemars::generate::SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>().to_value()
+    SEEDS.schema::<SeedsResult>()
 }
 
 /// A document's reference to its plan.

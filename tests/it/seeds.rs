@@ -94,15 +94,14 @@ fn seeds_are_the_same_to_the_byte_on_any_number_of_threads() {
     let result: Value = serde_json::from_slice(&one).expect("JSON");
     let seeds: Vec<u64> = result["seeds"].as_array().expect("rows").iter().filter_map(|row| row["seed"].as_u64()).collect();
     assert_eq!(seeds, [3, 4, 5, 6, 7]);
-    let schema: Value = serde_json::from_str(&stormwake(&folder, &["schema", "--seeds"]).out).expect("a schema");
-    assert!(jsonschema::validator_for(&schema).expect("a schema").is_valid(&result));
+    fits(&folder, "--seeds", &result);
 
     // The report of the worst seed is that of the seed alone, and repeats.
     let worst = result["worst"].as_u64().expect("a worst seed").to_string();
     let alone = |out: &str| {
         let said = simulate(&folder, &["--seed", &worst, "--out", out]);
         assert_eq!(said.code, Some(1), "{said:#?}");
-        ["result.json", "windows.csv", "latency.hlog", "events.ndjson", "effective.yaml"]
+        ["result.json", "windows.csv", "latency.hlog", "events.ndjson", "effective.yaml", "latency.hgrm", "latency-before.hgrm"]
             .map(|name| only(&folder.path().join(out), name))
     };
     let first = alone("alone");
@@ -110,6 +109,20 @@ fn seeds_are_the_same_to_the_byte_on_any_number_of_threads() {
     assert!(first[0] == only(&folder.path().join("one"), "result.json"), "the worst seed's report is another");
     let result: Value = serde_json::from_slice(&first[0]).expect("JSON");
     assert_eq!((&result["engine"], &result["started_unix_ms"]), (&"sim".into(), &Value::Null));
+    fits(&folder, "--result", &result);
+    let events = String::from_utf8(first[3].clone()).expect("text");
+    let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    events.iter().for_each(|event| fits(&folder, "--events", event));
+    assert_eq!((&events[0]["event"], &events[0]["schema_version"]), (&"prepared".into(), &1.into()));
+    assert!(events.len() > 5, "{events:?}");
+}
+
+/// Fails unless a document is one of its printed schema.
+fn fits(folder: &Folder, of: &str, document: &Value) {
+    let schema: Value = serde_json::from_str(&stormwake(folder, &["schema", of]).out).expect("a schema");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{of}: {errors:?}");
 }
 
 /// An outage so short that some seeds recover.

@@ -321,7 +321,11 @@ impl<'a, Q: Queues, T: Trace> Driver<'a, Q, T> {
     /// By fleet, what its clients hold, and what has reached the proxy.
     fn gauges(&self, at: Timestamp) -> Vec<Gauges> {
         let machines = self.machines.iter().enumerate();
-        machines.map(|(fleet, machine)| Gauges { arrived: self.world.arrived(fleet), ..machine.gauges(at) }).collect()
+        let of = |(fleet, machine): (usize, &Machine)| {
+            let (arrived, connected) = (self.world.arrived(fleet), self.world.connects(fleet));
+            Gauges { arrived, connected, ..machine.gauges(at) }
+        };
+        machines.map(of).collect()
     }
 
     /// Ends what still acts and gathers what there is.

@@ -3,6 +3,7 @@ mod requests;
 use super::*;
 use crate::engine::Unobserved;
 use crate::event::{AttemptOutcome, Event};
+use crate::fleet::Connections;
 use crate::metrics::{Counts, RunEvent, StopReason, Window};
 use crate::plan::{Source, load};
 use crate::time::{Span, Timestamp};
@@ -60,6 +61,27 @@ fn an_attempt_crosses_each_hop_twice_and_the_first_one_opens_the_way_to_the_targ
     // The last one is on its way back at the end.
     let service = record.service.clone().unwrap();
     assert_eq!((sum(&record, |c| c.offered), service.of.arrived, service.of.served), (200, 200, 199));
+}
+
+#[test]
+fn connections_that_are_kept_are_made_again_only_where_they_were_lost() {
+    let connects = |more: &str| {
+        let (record, _) = simulate(&plan(more));
+        let each: Vec<u64> = record.windows.iter().map(|window| window.all.connects).collect();
+        (each, sum(&record, |c| c.attempts))
+    };
+    assert_eq!(connects("length: 3s\n"), (vec![0, 0, 0], 300));
+    // One that is refused comes to no connection, and the ten clients connect again when they can.
+    let refused = "timeline: [ { at: 1s, for: 1s, name: f, fault: { refuse: {} } } ]\nlength: 3s\n";
+    assert_eq!(connects(refused).0, [0, 0, 10]);
+    // A client that gives an attempt up closes its connection, and makes another one for the next.
+    let timed_out = "timeline: [ { at: 1s, for: 1s, name: f, fault: { blackhole: {} } } ]\nlength: 4s\n";
+    let (each, _) = connects(timed_out);
+    assert!(each[0] == 0 && each[1] + each[2] >= 10 && each[3] == 0, "{each:?}");
+    let mut plan = plan("length: 2s\n");
+    plan.fleets[0].config.connections = Connections::PerAttempt;
+    let (record, _) = simulate(&plan);
+    assert_eq!(sum(&record, |c| c.connects), sum(&record, |c| c.attempts));
 }
 
 #[test]

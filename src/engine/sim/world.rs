@@ -173,6 +173,8 @@ pub struct World<Q> {
     touched: Vec<u64>,
     /// By fleet, the requests that reached the proxy.
     arrived: Vec<u64>,
+    /// By fleet, the connections that the proxy took in.
+    connects: Vec<u64>,
     heads: Option<Heads>,
     /// Whether the target is the built-in one, whose answers are known.
     built_in: bool,
@@ -219,6 +221,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
             service_changes: service_steps(plan),
             touched: vec![0; plan.timeline.len()],
             arrived: vec![0; plan.fleets.len()],
+            connects: vec![0; plan.fleets.len()],
             heads: Heads::new(plan, timeline.matchers()),
             built_in: plan.target.service.is_some(),
             timeline,
@@ -337,6 +340,11 @@ impl<Q: Queue<Step> + Default> World<Q> {
     /// How many requests of a fleet have reached the proxy.
     pub fn arrived(&self, fleet: usize) -> u64 {
         self.arrived.get(fleet).copied().unwrap_or(0)
+    }
+
+    /// How many connections of a fleet the proxy has taken in, those apart that were open at the start.
+    pub fn connects(&self, fleet: usize) -> u64 {
+        self.connects.get(fleet).copied().unwrap_or(0)
     }
 
     /// What the target counted.

@@ -184,6 +184,7 @@ impl Workers {
             scheduled: self.scheduled,
             // Only the engine knows.
             arrived: 0,
+            connected: 0,
         }
     }
 

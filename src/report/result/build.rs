@@ -7,13 +7,14 @@ use crate::event::AttemptOutcome;
 use crate::fault::Phase;
 use crate::gate::{Baseline, Class, Finding, Outcome, Recovery, Status, Verdict};
 use crate::metrics::{Counts, RunRecord, Sketch, StopReason, Summary, Window};
-use crate::time::Span;
+use crate::time::{Span, Timestamp};
 use hdrhistogram::Histogram;
+use std::ops::Range;
 
 /// The document of a run.
 pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResult {
-    RunResult {
-        schema_version: one(),
+    let mut result = RunResult {
+        schema_version: super::super::published::RESULT.version,
         stormwake: env!("CARGO_PKG_VERSION").to_string(),
         plan: PlanRef {
             name: plan.name.clone(),
@@ -46,7 +47,7 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
         faults: faults(record),
         actions: timeline::actions(record),
         notes: told::notes(record),
-        rules: told::rules(plan),
+        rules: Vec::new(),
         waves: timeline::waves(record),
         findings: verdict.findings.iter().map(finding).collect(),
         generator: generator(record),
@@ -55,7 +56,9 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
         limits_reached: limits(record),
         heat: heat::heat(record),
         windows: record.windows.iter().map(|of| window(record, of)).collect(),
-    }
+    };
+    result.rules = told::rules(plan, &result);
+    result
 }
 
 /// The name of an attempt's outcome: `success`, `status_503`, `timeout`, …
@@ -249,26 +252,41 @@ fn phase_result(record: &RunRecord, index: usize) -> PhaseResult {
     }
 }
 
-fn stretches(record: &RunRecord) -> Vec<Stretch> {
+/// A stretch of a run, and the phases that it is made of.
+pub(in crate::report) struct StretchPhases {
+    pub name: &'static str,
+    pub phases: Range<usize>,
+    from: Timestamp,
+    to: Timestamp,
+}
+
+/// The stretches that a run had: before, during and after its faults.
+pub(in crate::report) fn stretch_phases(record: &RunRecord) -> Vec<StretchPhases> {
     let struck = |phase: &Phase| !phase.faults.is_empty();
     let first = record.phases.iter().position(struck).unwrap_or(record.phases.len());
     let last = record.phases.iter().rposition(struck).map_or(record.phases.len(), |last| last + 1);
     [("before", 0..first), ("during", first..last), ("after", last..record.phases.len())]
         .into_iter()
-        .filter_map(|(name, range)| {
-            let phases = record.phases.get(range.clone())?;
-            let (from, to) = (phases.first()?.from, phases.last()?.to.min(record.ended));
-            let histograms = || record.summaries_of_all().filter(|s| range.contains(&s.phase)).map(|s| &s.succeeded);
-            let (latency, spectrum) = (latency(histograms()), spectrum(histograms()));
-            (from < to).then(|| Stretch {
-                name: name.into(),
-                from_ms: from.as_millis(),
-                to_ms: to.as_millis(),
-                latency,
-                spectrum,
-            })
+        .filter_map(|(name, phases)| {
+            let of = record.phases.get(phases.clone())?;
+            let (from, to) = (of.first()?.from, of.last()?.to.min(record.ended));
+            (from < to).then_some(StretchPhases { name, phases, from, to })
         })
         .collect()
+}
+
+fn stretches(record: &RunRecord) -> Vec<Stretch> {
+    let stretch = |of: StretchPhases| {
+        let histograms = || record.summaries_of_all().filter(|s| of.phases.contains(&s.phase)).map(|s| &s.succeeded);
+        Stretch {
+            name: of.name.into(),
+            from_ms: of.from.as_millis(),
+            to_ms: of.to.as_millis(),
+            latency: latency(histograms()),
+            spectrum: spectrum(histograms()),
+        }
+    };
+    stretch_phases(record).into_iter().map(stretch).collect()
 }
 
 fn faults(record: &RunRecord) -> Vec<FaultResult> {

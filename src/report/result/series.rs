@@ -164,7 +164,7 @@ pub struct WindowResult {
     /// Requests that reached the proxy; live, the count may be a few milliseconds off. 0 in documents of versions before it was kept.
     #[serde(default)]
     pub arrived: u64,
-    /// Connections that clients made to the proxy; live, the count may be a few milliseconds off. 0 in documents of versions before it was kept.
+    /// Connections that clients made to the proxy, those apart that were open when the run began: a connection that is kept counts once, one that a fault or its client closed counts again when it is made again. A connect that was refused does not count here; it is a `connect` of `by_outcome`. Live, the count may be a few milliseconds off. 0 in documents of versions before it was kept.
     #[serde(default)]
     pub connects: u64,
     /// Operations that succeeded within their deadline, booked at completion.

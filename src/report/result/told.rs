@@ -1,6 +1,7 @@
 //! What was said of a run: before it by arithmetic, and while it went on by people.
 
-use super::PlanInfo;
+use super::observed::observed;
+use super::{PlanInfo, RunResult};
 use crate::metrics::RunRecord;
 use crate::plan::arithmetic::Rule;
 use schemars::JsonSchema;
@@ -32,10 +33,13 @@ pub(super) fn notes(record: &RunRecord) -> Vec<NoteResult> {
     record.notes.iter().map(|note| NoteResult { t_ms: note.at.as_millis(), text: note.text.clone() }).collect()
 }
 
-pub(super) fn rules(plan: &PlanInfo) -> Vec<RuleResult> {
+/// The rules of a plan beside what a run of it showed.
+pub(super) fn rules(plan: &PlanInfo, run: &RunResult) -> Vec<RuleResult> {
+    let rule = |rule: &Rule| RuleResult {
+        key: rule.key.into(),
+        danger: rule.danger,
+        sentence: rule.sentence.clone(),
+        observed: observed(rule.key, run),
+    };
     plan.rules.iter().map(rule).collect()
-}
-
-fn rule(rule: &Rule) -> RuleResult {
-    RuleResult { key: rule.key.into(), danger: rule.danger, sentence: rule.sentence.clone(), observed: None }
 }

@@ -91,6 +91,7 @@ impl Door {
         self.hub.control.tap.iter().for_each(|tap| tap.connected(&*self.hub.control.clock));
         let guest = Guest::new(self.connections.clone(), self.hub.clone());
         let (hub, upstream, origin) = (self.hub.clone(), self.upstream.clone(), self.origin);
+        hub.control.take_in(hub.shard, origin.fleet);
         let number = hub.control.numbers[usize::from(origin.fleet)].fetch_add(1, Ordering::Relaxed);
         let http = self.protocol == Protocol::Http;
         let course = Course { connection: Request::foreign(origin, number, 0), judges_requests: http };

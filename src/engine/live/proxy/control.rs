@@ -37,6 +37,8 @@ pub(super) struct Control {
     pub(super) numbers: Vec<AtomicU32>,
     /// By shard, then fleet: the requests that reached it.
     arrived: Vec<AtomicU64>,
+    /// By shard, then fleet: the connections that it took in.
+    taken_in: Vec<AtomicU64>,
     pub(super) live: AtomicUsize,
     /// Connects to the upstream that came about, and the nanoseconds that the fastest took.
     connects: (AtomicU64, AtomicU64),
@@ -89,6 +91,7 @@ impl Control {
             door_moved: Notify::new(),
             numbers: (0..origins).map(|_| AtomicU32::new(0)).collect(),
             arrived: counters(MOST_FLEETS * shards, 0),
+            taken_in: counters(MOST_FLEETS * shards, 0),
             live: AtomicUsize::new(0),
             connects: (AtomicU64::new(0), AtomicU64::new(u64::MAX)),
             tickets: AtomicU64::new(1 << 63),
@@ -149,6 +152,19 @@ impl Control {
     /// How many requests of a fleet have reached a shard.
     pub(super) fn arrived(&self, shard: usize, fleet: u16) -> u64 {
         let count = self.arrived.get(shard * MOST_FLEETS + usize::from(fleet));
+        count.map_or(0, |count| count.load(Ordering::Relaxed))
+    }
+
+    /// Counts a connection of a fleet that a shard took in.
+    pub(super) fn take_in(&self, shard: usize, fleet: u16) {
+        if let Some(count) = self.taken_in.get(shard * MOST_FLEETS + usize::from(fleet)) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many connections of a fleet a shard has taken in.
+    pub(super) fn taken_in(&self, shard: usize, fleet: u16) -> u64 {
+        let count = self.taken_in.get(shard * MOST_FLEETS + usize::from(fleet));
         count.map_or(0, |count| count.load(Ordering::Relaxed))
     }
 

@@ -233,6 +233,11 @@ impl Proxy {
         self.control.arrived(shard, fleet)
     }
 
+    /// How many connections of a fleet a shard's listeners have taken in.
+    pub fn connected(&self, shard: usize, fleet: u16) -> u64 {
+        self.control.taken_in(shard, fleet)
+    }
+
     /// Counts a connect that the kernel refused to a client there. The proxy cannot see those itself, since
     /// its listener is closed; whoever dials it tells.
     pub fn refused(&self, origin: impl Into<Origin>) {

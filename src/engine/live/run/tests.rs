@@ -104,6 +104,9 @@ fn a_healthy_run_balances_its_books_whatever_the_connections_and_shards() {
         assert!((390..=400).contains(&offered), "{offered}");
         assert!(outcomes(&record, AttemptOutcome::Success) + 5 >= offered, "{:?}", record.windows);
         assert_eq!((windows, record.windows.len()), (2, 2));
+        let connects: u64 = record.windows.iter().map(|w| w.all.connects).sum();
+        let made = if connections == Connections::KeepAlive { 0..=0 } else { offered - 5..=offered };
+        assert!(made.contains(&connects), "{connections:?}: {connects}, the warm-up's apart");
         assert!(record.cleanup_confirmed && record.stopped.is_none() && record.limits_reached.is_empty(), "{record:?}");
         assert_eq!((events.first(), events.last()), (Some(&RunEvent::Started), Some(&RunEvent::Ended)));
     }

@@ -35,6 +35,8 @@ pub struct Driver<C, W, T, B> {
     output: Output,
     producers: Producers,
     gauges: Vec<Gauges>,
+    /// By fleet, the connections that were open when the clock started.
+    warmed_up: Vec<u64>,
     messages: mpsc::UnboundedSender<Message>,
     /// The window that is open.
     open: usize,
@@ -62,6 +64,7 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
             output: Output::default(),
             producers: Producers::new(plan),
             gauges: Vec::new(),
+            warmed_up: Vec::new(),
             messages,
             open: 0,
             stop_at: Timestamp::ZERO + plan.length,
@@ -71,6 +74,7 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
 
     /// Runs from the clock's zero until the end of the plan, or until it is told to stop; then hands in the record.
     pub async fn run(mut self, commands: &mut mpsc::UnboundedReceiver<Control>) -> io::Result<()> {
+        self.warmed_up = (0..self.machines.len()).map(|fleet| self.wire.connected(fleet_number(fleet))).collect();
         self.each_machine(Timestamp::ZERO, Machine::start);
         loop {
             tokio::select! {
@@ -198,7 +202,11 @@ impl<C: Clock, W: Wire, T: Timers, B: Book> Driver<C, W, T, B> {
     fn gauge(&mut self, at: Timestamp) {
         self.gauges.clear();
         let machines = (0u16..).zip(&self.machines);
-        self.gauges.extend(machines.map(|(fleet, machine)| Gauges { arrived: self.wire.arrived(fleet), ..machine.gauges(at) }));
+        let of = |((fleet, machine), warmed_up): ((u16, &Machine), &u64)| {
+            let (arrived, connected) = (self.wire.arrived(fleet), self.wire.connected(fleet));
+            Gauges { arrived, connected: connected.saturating_sub(*warmed_up), ..machine.gauges(at) }
+        };
+        self.gauges.extend(machines.zip(&self.warmed_up).map(of));
     }
 
     /// Does what was due before the end and is not done yet: operations that come up late are offered all the same, and how

@@ -181,6 +181,7 @@ fn driver(setup: &ShardSetup, wire: Transport, messages: mpsc::UnboundedSender<M
 fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
     let fleets = setup.plan.fleets.iter().enumerate().map(|(index, fleet)| {
         let (number, proxy, shard) = (fleet_number(index), setup.proxy.clone(), setup.index);
+        let same = proxy.clone();
         let door = |region| {
             let (origin, proxy) = (Origin { fleet: number, region }, setup.proxy.clone());
             Door { addr: setup.proxy.addr(origin), on_refused: Box::new(move || proxy.refused(origin)) }
@@ -192,6 +193,7 @@ fn wires(setup: &ShardSetup) -> Vec<FleetWires> {
             region_of: Box::new(fleet.region_of()),
             connections: fleet.config.connections,
             arrived: Box::new(move || proxy.arrived(shard, number)),
+            connected: Box::new(move || same.connected(shard, number)),
         }
     });
     fleets.collect()

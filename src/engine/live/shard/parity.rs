@@ -53,7 +53,7 @@ fn driven(plan: &Plan, end: Timestamp) -> Made {
     let (clock, events) = (Arc::new(VirtualClock::default()), Rc::new(RefCell::new(Vec::new())));
     let (control, mut commands) = mpsc::unbounded_channel();
     let (messages, mut heard) = mpsc::unbounded_channel();
-    let far = FarSide::new(plan, &sim::model(plan).expect("the plan has a model"), clock.clone());
+    let far = FarSide::new(plan, &sim::model(plan).expect("the plan has a model"), clock.clone(), end);
     let phases = Timeline::new(plan.timeline.clone(), plan.seed).phases(plan.length);
     let recorder = recorder(plan, &phases);
     let seams = Seams { wire: far.clone(), timers: far, book: Traced { recorder, events: events.clone() } };

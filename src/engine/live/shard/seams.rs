@@ -28,6 +28,9 @@ pub trait Wire {
     /// How many requests of a fleet have reached this shard's part of the proxy.
     fn arrived(&self, fleet: u16) -> u64;
 
+    /// How many connections of a fleet this shard's part of the proxy has taken in.
+    fn connected(&self, fleet: u16) -> u64;
+
     /// What happened to connections so far.
     fn counts(&self) -> WireCounts;
 }
@@ -82,6 +85,10 @@ impl Wire for Transport {
 
     fn arrived(&self, fleet: u16) -> u64 {
         self.arrived(fleet)
+    }
+
+    fn connected(&self, fleet: u16) -> u64 {
+        self.connected(fleet)
     }
 
     fn counts(&self) -> WireCounts {

@@ -40,6 +40,8 @@ pub struct FleetWires {
     pub connections: Connections,
     /// How many of the fleet's requests have reached this shard's part of the proxy.
     pub arrived: Box<dyn Fn() -> u64>,
+    /// How many of its connections that part has taken in.
+    pub connected: Box<dyn Fn() -> u64>,
 }
 
 /// Where clients connect.
@@ -85,6 +87,7 @@ struct Wires {
     first: u32,
     slots: Vec<Rc<Slot>>,
     arrived: Box<dyn Fn() -> u64>,
+    connected: Box<dyn Fn() -> u64>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
 }
 
@@ -94,7 +97,7 @@ impl Transport {
         let completions = Rc::new(Completions::default());
         let counts = Rc::new(Cell::new(WireCounts::default()));
         let wires = fleets.into_iter().map(|fleet| {
-            let FleetWires { fleet, numbers, doors, region_of, connections, arrived } = fleet;
+            let FleetWires { fleet, numbers, doors, region_of, connections, arrived, connected } = fleet;
             let wire = |door: Door| Wire {
                 fleet,
                 door,
@@ -111,7 +114,7 @@ impl Transport {
                 tokio::task::spawn_local(client::run(wire, slot.clone()))
             };
             let tasks = numbers.clone().zip(&slots).map(start).collect();
-            Wires { first: numbers.start, slots, arrived, tasks }
+            Wires { first: numbers.start, slots, arrived, connected, tasks }
         });
         Self { fleets: wires.collect(), completions: completions.clone(), counts, serial: Cell::new(0) }
     }
@@ -165,6 +168,11 @@ impl Transport {
     /// How many of a fleet's requests have reached this shard's part of the proxy.
     pub fn arrived(&self, fleet: u16) -> u64 {
         self.fleets.get(usize::from(fleet)).map_or(0, |wires| (wires.arrived)())
+    }
+
+    /// How many of a fleet's connections that part has taken in, those of the warm-up among them.
+    pub fn connected(&self, fleet: u16) -> u64 {
+        self.fleets.get(usize::from(fleet)).map_or(0, |wires| (wires.connected)())
     }
 
     /// What happened to connections so far.

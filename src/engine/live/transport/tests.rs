@@ -171,6 +171,7 @@ fn transport(addr: SocketAddr, success: Success, connections: Connections) -> Tr
             region_of: Box::new(|_| 0),
             connections,
             arrived: Box::new(|| 0),
+            connected: Box::new(|| 0),
         }],
         &requests,
         &clock,

@@ -53,6 +53,7 @@ impl<Q: Queue<Step> + Default> World<Q> {
             (link.connected, link.upstream) = (true, false);
             link.opened = link.opened.wrapping_add(1);
         }
+        self.connects[usize::from(origin.fleet)] += 1;
         self.request(id, now);
         Happened::Inside
     }

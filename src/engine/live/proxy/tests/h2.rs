@@ -249,7 +249,7 @@ fn streams_go_side_by_side_on_one_connection_and_http_11_on_the_same_port() {
             assert_eq!(asked.text().await, "200 /hold");
         }
         assert_eq!((target.connections.get(), bed.proxy.connections()), (1, 1));
-        assert_eq!(bed.proxy.arrived(0, 0), 53);
+        assert_eq!((bed.proxy.arrived(0, 0), bed.proxy.connected(0, 0)), (53, 1));
         drop(peer);
         until("it is gone", || bed.proxy.connections() == 0).await;
         let old = Target::start().await;

@@ -44,6 +44,8 @@ impl VirtualClock {
 #[derive(Clone)]
 pub struct FarSide {
     clock: Arc<VirtualClock>,
+    /// What would happen then is after the run, as in the simulator.
+    end: Timestamp,
     inner: Rc<RefCell<Inner>>,
 }
 
@@ -54,14 +56,14 @@ struct Inner {
 }
 
 impl FarSide {
-    pub fn new(plan: &Plan, service: &SystemConfig, clock: Arc<VirtualClock>) -> Self {
+    pub fn new(plan: &Plan, service: &SystemConfig, clock: Arc<VirtualClock>, end: Timestamp) -> Self {
         let inner = Inner { world: World::new(plan, service), ended: VecDeque::new(), serial: 0 };
-        Self { clock, inner: Rc::new(RefCell::new(inner)) }
+        Self { clock, end, inner: Rc::new(RefCell::new(inner)) }
     }
 
-    /// Whether an attempt ends on or before a moment; if so, the clock stands there.
+    /// Whether an attempt ends on or before a moment, and before the end; if so, the clock stands there.
     fn ends_by(&self, at: Timestamp, inner: &mut RefMut<Inner>) -> bool {
-        while inner.ended.is_empty() && inner.world.next_at() <= at {
+        while inner.ended.is_empty() && inner.world.next_at() <= at && inner.world.next_at() < self.end {
             self.clock.stand_at(inner.world.next_at());
             if let Happened::Ended(ended) = inner.world.advance() {
                 inner.serial += 1;
@@ -97,6 +99,10 @@ impl Wire for FarSide {
 
     fn arrived(&self, fleet: u16) -> u64 {
         self.inner.borrow().world.arrived(usize::from(fleet))
+    }
+
+    fn connected(&self, fleet: u16) -> u64 {
+        self.inner.borrow().world.connects(usize::from(fleet))
     }
 
     fn counts(&self) -> WireCounts {
