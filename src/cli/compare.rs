@@ -4,18 +4,19 @@ use super::exit::Code;
 use super::finish::{Common, fail, folder, info, logged, progress, say_left, wall_millis, worse};
 use super::metrics::{MetricsArgs, Watched};
 use super::run::{code_of_error, program};
-use super::simulate::{Going, Kept, keep, not_simulated, reseeded, seeds_of, stopped, threads_of};
+use super::simulate::{Going, Kept, frame, keep, not_simulated, phases, reseeded, seeds_of, stopped, threads_of};
 use super::{output, terminal};
-use crate::engine::Observer;
 use crate::engine::live::run::{RunSetup, run as run_live};
 use crate::engine::live::signal::Signals;
-use crate::engine::sim::many::many;
-use crate::gate::{Contestant, Outcome, judge_contest};
+use crate::engine::sim::{self, many::many};
+use crate::engine::{Observer, Unobserved};
+use crate::gate::{Contestant, Curve, Outcome, judge_contest, worst};
 use crate::metrics::{RunRecord, StopReason};
 use crate::plan::{Candidate, Compare, Loaded, Plan};
 use crate::report::compare::{self, CompareInfo, CompareResult};
 use crate::report::compare_text;
-use crate::report::folder::{COMPARE, ReportFolder};
+use crate::report::folder::{COMPARE, PAGE, ReportFolder};
+use crate::report::html;
 use crate::report::progress::Observers;
 use crate::report::prometheus::Subject;
 use crate::report::result::Engine;
@@ -196,7 +197,11 @@ impl Contest<'_> {
             name: policy.name.clone(),
             runs: kept.into_iter().map(|(run, _)| run).collect(),
         };
-        let contestants: Vec<Contestant> = self.policies().into_iter().zip(kept).map(named).collect();
+        let mut contestants: Vec<Contestant> = self.policies().into_iter().zip(kept).map(named).collect();
+        if let Err(code) = self.draw_worst(&mut contestants) {
+            folder.discard();
+            return code;
+        }
         let planned = u64::from(self.planned());
         let done = contestants.iter().map(|contestant| contestant.runs.len() as u64).sum();
         let stopped = stopped(planned * contestants.len() as u64, done);
@@ -209,13 +214,28 @@ impl Contest<'_> {
         let mut info = info(&self.args.common, self.loaded, self.engine(), now);
         info.exit_code = code.number();
         let fleet = plan.fleets.get(usize::from(self.compare.fleet)).map_or("", |fleet| fleet.name.as_str());
-        let info = CompareInfo { plan: &info, gates: &plan.gates, fleet, planned, stopped: stopped.as_ref() };
+        let phases = phases(plan);
+        let frame = frame(plan, &phases);
+        let info = CompareInfo { plan: &info, gates: &plan.gates, fleet, planned, stopped: stopped.as_ref(), frame };
         let result = compare::result(&contestants, &findings, info);
-        if let Err(error) = folder.write(COMPARE, &compare::json(&result)) {
+        let page = || html::compare(&result, &self.loaded.effective);
+        if let Err(error) = folder.write(COMPARE, &compare::json(&result)).and_then(|()| folder.write(PAGE, page().as_bytes())) {
             code = worse(code, fail(&error));
         }
         Signals::release();
         self.show(&result, &folder).map_or_else(|lost| worse(code, lost), |()| code)
+    }
+
+    /// Makes the worst run of a policy again where its curve was not kept: cheaper than to keep each. Not where a signal came.
+    fn draw_worst(&self, contestants: &mut [Contestant]) -> Result<(), Code> {
+        for (policy, contestant) in self.policies().into_iter().zip(contestants) {
+            let Some(index) = worst(&contestant.runs).filter(|&index| contestant.runs[index].curve.is_none()) else { continue };
+            let plan = Plan { seed: contestant.runs[index].seed, ..with_policy(&self.loaded.plan, self.compare, policy) };
+            let record = sim::run(&plan, &mut Unobserved, Signals::flag()).map_err(|error| not_simulated(&error))?;
+            let whole = !matches!(record.stopped, Some(StopReason::Signal(_)));
+            contestant.runs[index].curve = whole.then(|| Curve::of(&record));
+        }
+        Ok(())
     }
 
     fn show(&self, result: &CompareResult, folder: &ReportFolder) -> Result<(), Code> {

@@ -5,11 +5,15 @@ use super::finish::{Common, code_of, fail, folder, info, manner, observed, prepa
 use super::{output, terminal};
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::signal::Signals;
+use crate::engine::shared::WINDOW;
 use crate::engine::sim::{self, many::many};
-use crate::gate::{Class, Outcome, SeedRun, SeedsVerdict, judge, judge_seeds};
+use crate::fault::{Phase, Timeline};
+use crate::gate::{CURVES, Class, Curve, Outcome, SeedRun, SeedsVerdict, judge, judge_seeds};
 use crate::metrics::{RunRecord, StopReason};
 use crate::plan::{self, Loaded, Plan};
-use crate::report::folder::{EFFECTIVE, ReportFolder, SEEDS};
+use crate::report::curves::Frame;
+use crate::report::folder::{EFFECTIVE, PAGE, ReportFolder, SEEDS};
+use crate::report::html;
 use crate::report::result::Engine;
 use crate::report::seeds::{self, SeedsInfo, SeedsResult};
 use crate::report::seeds_progress::Tally;
@@ -81,10 +85,22 @@ pub fn threads_of(threads: Option<u16>) -> usize {
 /// What is kept of one run, and the code that it would end with alone.
 pub type Kept = (SeedRun, Code);
 
-/// Judges a run, and keeps what many runs need of it.
+/// Judges a run, and keeps what many runs need of it: of very many only the first with their curves.
 pub fn keep(plan: &Plan, seed: u64, record: &RunRecord) -> Kept {
     let verdict = judge(record, &plan.judgement());
-    (SeedRun::of(seed, record, &verdict), code_of(record, verdict.outcome))
+    let mut kept = SeedRun::of(seed, record, &verdict);
+    kept.curve = kept.curve.filter(|_| seed.wrapping_sub(plan.seed) < CURVES);
+    (kept, code_of(record, verdict.outcome))
+}
+
+/// The phases of a plan's runs.
+pub fn phases(plan: &Plan) -> Vec<Phase> {
+    Timeline::new(plan.timeline.clone(), plan.seed).phases(plan.length)
+}
+
+/// What the curves of a plan's runs have in common.
+pub fn frame<'a>(plan: &Plan, phases: &'a [Phase]) -> Frame<'a> {
+    Frame { window: WINDOW, length: plan.length, phases }
 }
 
 /// Shows how far many runs have come, from any thread.
@@ -126,17 +142,17 @@ fn all(args: &Args, loaded: &Loaded) -> Code {
             return not_simulated(&error);
         }
     };
-    let (runs, codes): (Vec<SeedRun>, Vec<Code>) = kept.into_iter().unzip();
+    let (mut runs, codes): (Vec<SeedRun>, Vec<Code>) = kept.into_iter().unzip();
     let verdict = judge_seeds(&runs, expected(plan), plan.recovered.as_ref());
     let stopped = stopped(seeds.len() as u64, runs.len() as u64);
     let mut info = info(&args.common, loaded, Engine::Sim, now);
     let mut code = code_of_many(&verdict, &codes, stopped.as_ref());
-    let mut worst = verdict.worst.map(|index| runs[index].seed).filter(|_| stopped.is_none());
-    if let Some(seed) = worst {
-        match write_worst(args, loaded, &folder, seed) {
-            Ok(true) => {}
+    let mut worst = verdict.worst.filter(|_| stopped.is_none());
+    if let Some(index) = worst {
+        match write_worst(args, loaded, &folder, runs[index].seed) {
+            Ok(Some(curve)) => runs[index].curve = Some(curve),
             // Every seed is judged; the report is not whole.
-            Ok(false) => {
+            Ok(None) => {
                 worst = None;
                 code = Code::Interrupted(u8::try_from(Signals::flag().load(Ordering::SeqCst)).unwrap_or(0));
             }
@@ -144,13 +160,16 @@ fn all(args: &Args, loaded: &Loaded) -> Code {
         }
     }
     info.exit_code = code.number();
-    let more = SeedsInfo { plan: &info, gates: &plan.gates, planned: seeds.len() as u64, stopped: stopped.as_ref() };
+    let (planned, phases) = (seeds.len() as u64, phases(plan));
+    let frame = frame(plan, &phases);
+    let more = SeedsInfo { plan: &info, gates: &plan.gates, planned, stopped: stopped.as_ref(), frame };
     let result = seeds::result(&runs, &verdict, more);
-    if let Err(error) = folder.write(SEEDS, &seeds::json(&result)) {
+    let page = || html::seeds(&result, &loaded.effective);
+    if let Err(error) = folder.write(SEEDS, &seeds::json(&result)).and_then(|()| folder.write(PAGE, page().as_bytes())) {
         code = worse(code, fail(&error));
     }
     Signals::release();
-    show(args, &result, &folder, worst).map_or_else(|lost| worse(code, lost), |()| code)
+    show(args, &result, &folder, worst.map(|index| runs[index].seed)).map_or_else(|lost| worse(code, lost), |()| code)
 }
 
 fn run_seeds(args: &Args, plan: &Plan, seeds: &[u64]) -> Result<Vec<Kept>, sim::SimError> {
@@ -195,8 +214,8 @@ fn code_of_many(verdict: &SeedsVerdict, codes: &[Code], stopped: Option<&StopRea
 }
 
 /// The whole report of one seed, in a folder of its own: what `--seed` would have written. The run is made again, which is
-/// cheaper than to keep the record of each. Whether it was made: a signal may end it, and then nothing of it is left.
-fn write_worst(args: &Args, loaded: &Loaded, folder: &ReportFolder, seed: u64) -> Result<bool, String> {
+/// cheaper than to keep the record of each. Returns its curve; none where a signal ended it, and then nothing of it is left.
+fn write_worst(args: &Args, loaded: &Loaded, folder: &ReportFolder, seed: u64) -> Result<Option<Curve>, String> {
     let loaded = reseeded(loaded, seed)?;
     let said = |error: &dyn std::fmt::Display| error.to_string();
     let inner = folder.within(&worst_folder(seed)).map_err(|error| said(&error))?;
@@ -204,13 +223,12 @@ fn write_worst(args: &Args, loaded: &Loaded, folder: &ReportFolder, seed: u64) -
     let info = info(&args.common, &loaded, Engine::Sim, 0);
     let (mut observer, over) = observed(info, inner, None).map_err(|error| said(&error))?.begin();
     let record = sim::run(&loaded.plan, &mut *observer, Signals::flag()).map_err(|error| said(&error))?;
-    let cut_short = matches!(record.stopped, Some(StopReason::Signal(_)));
-    if cut_short {
+    if matches!(record.stopped, Some(StopReason::Signal(_))) {
         over.folder.discard();
-    } else {
-        over.write(&record, &loaded.plan.judgement());
+        return Ok(None);
     }
-    Ok(!cut_short)
+    over.write(&record, &loaded.plan.judgement());
+    Ok(Some(Curve::of(&record)))
 }
 
 fn worst_folder(seed: u64) -> String {

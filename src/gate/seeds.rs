@@ -5,6 +5,7 @@
 //! where it would decide, the share is inconclusive. An aborted run, and one whose class is inconclusive, lends no figure to a comparison.
 
 use super::config::Class;
+use super::curve::Curve;
 use super::findings::{Finding, Status, needed};
 use super::many::SeedShare;
 use super::recovery::{Recovery, whole_windows};
@@ -34,6 +35,8 @@ pub struct SeedRun {
     pub waves: Option<WaveClass>,
     /// What the timeline did beside harm.
     pub actions: Vec<ActionRecord>,
+    /// Its recovery curve; none where it is not kept, as of most of very many runs.
+    pub curve: Option<Curve>,
 }
 
 impl SeedRun {
@@ -63,6 +66,7 @@ impl SeedRun {
             figures: Figure::ALL.iter().map(value).collect(),
             waves: record.waves.as_ref().and_then(|waves| waves.all.arrived).map(|wave| wave.class).filter(|_| !silent),
             actions: record.actions.clone(),
+            curve: Some(Curve::of(record)),
         }
     }
 
@@ -155,8 +159,12 @@ pub fn judge_seeds(runs: &[SeedRun], expected: Option<Class>, share: Option<&See
         (Some(index), _) => (of(&runs[index]), Some(index)),
         (None, _) => (Outcome::Inconclusive, None),
     };
-    let worst = (0..runs.len()).max_by(|&a, &b| badness(&runs[a], &runs[b]).then_with(|| b.cmp(&a)));
-    SeedsVerdict { outcome, decided_by, wanted, share, worst }
+    SeedsVerdict { outcome, decided_by, wanted, share, worst: worst(runs) }
+}
+
+/// The worst of these runs, by its index: by outcome, then by how long recovery took; the first of equals.
+pub fn worst(runs: &[SeedRun]) -> Option<usize> {
+    (0..runs.len()).max_by(|&a, &b| badness(&runs[a], &runs[b]).then_with(|| b.cmp(&a)))
 }
 
 /// From pass to aborted.
@@ -219,6 +227,7 @@ pub(super) mod tests {
             figures: Figure::ALL.iter().map(value).collect(),
             waves: None,
             actions: Vec::new(),
+            curve: None,
         }
     }
 
@@ -323,6 +332,7 @@ pub(super) mod tests {
         assert_eq!(kept.figure(Figure::RecoveryTime), Some(0.0));
         assert_eq!(kept.figure(Figure::PeakAttempts), Some(400.0));
         assert_eq!(kept.figure(Figure::WastedWork), None, "nobody counted it");
+        assert_eq!(kept.curve.as_ref().map(|curve| curve.points.len()), Some(80));
         let mut untouched = record.clone();
         untouched.faults[0].touched = 0;
         let kept = SeedRun::of(7, &untouched, &judge(&untouched, &judgement));

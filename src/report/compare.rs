@@ -4,6 +4,7 @@
 //! of that median (see `stats::effect`); a difference is shown where that interval holds no zero. Not where the two policies' own ranges do not overlap: paired
 //! runs see the same arrivals and the same fault dice, and what differs between seeds is not what differs between policies.
 
+use super::curves::{self, CurvesResult, Frame};
 use super::published::COMPARE;
 use super::result::{Engine, FindingResult, PlanInfo, PlanRef, RunOutcome, Stopped};
 use super::result::{document, finding, fine, outcome, stopped};
@@ -71,6 +72,12 @@ pub struct PolicyResult {
     pub effects: Vec<EffectResult>,
     /// What became of the plan's own gates.
     pub gates: Vec<GateCount>,
+    /// The seed of its worst run: by outcome (aborted, fail, inconclusive, pass), then by recovery time; the first of equals. Null without runs.
+    #[serde(default)]
+    pub worst: Option<u64>,
+    /// What the recovery curves have in common; null in documents of versions before they were kept.
+    #[serde(default)]
+    pub curves: Option<CurvesResult>,
     /// One for each run, in the order of the seeds.
     pub seeds: Vec<SeedRow>,
 }
@@ -121,6 +128,8 @@ pub struct CompareInfo<'a> {
     pub planned: u64,
     /// Why not every run was made.
     pub stopped: Option<&'a StopReason>,
+    /// What the curves have in common.
+    pub frame: Frame<'a>,
 }
 
 /// How a comparison ends: its gates decide. Without any it is no judgement, and passes unless a run is no evidence. Interrupted, it is aborted.
@@ -155,11 +164,11 @@ pub fn result(contestants: &[Contestant], findings: &[Finding], info: CompareInf
         stopped: info.stopped.map(stopped),
         planned: info.planned,
         gates: findings.iter().map(finding).collect(),
-        policies: (0..contestants.len()).map(|index| policy(index, contestants, info.gates)).collect(),
+        policies: (0..contestants.len()).map(|index| policy(index, contestants, info)).collect(),
     }
 }
 
-fn policy(index: usize, contestants: &[Contestant], own: &[GateConfig]) -> PolicyResult {
+fn policy(index: usize, contestants: &[Contestant], info: CompareInfo) -> PolicyResult {
     let contestant = &contestants[index];
     let runs = &contestant.runs;
     let effects = |candidate| Figure::ALL.iter().map(move |&figure| effect(figure, &contestants[0], candidate)).collect();
@@ -171,8 +180,10 @@ fn policy(index: usize, contestants: &[Contestant], own: &[GateConfig]) -> Polic
         classes: classes(runs),
         figures: spreads(runs),
         effects: if index == 0 { Vec::new() } else { effects(contestant) },
-        gates: gates(runs, own),
-        seeds: rows(runs),
+        gates: gates(runs, info.gates),
+        worst: crate::gate::worst(runs).map(|index| runs[index].seed),
+        curves: Some(curves::common(runs, info.frame)),
+        seeds: rows(runs, info.frame),
     }
 }
 

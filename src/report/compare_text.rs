@@ -16,7 +16,7 @@ const COLUMN: usize = 22;
 /// Columns of an effect, at most: its numbers are longer, and there is none for the reference.
 const EFFECT: usize = 40;
 /// The figures that are shown, in this order.
-const SHOWN: [Figure; 6] =
+pub(super) const SHOWN: [Figure; 6] =
     [Figure::RecoveryTime, Figure::Amplification, Figure::PeakAttempts, Figure::RetryShare, Figure::WastedWork, Figure::Lost];
 
 /// The comparison as text of lines of at most `style.width` columns. `report` is where the report is.
@@ -86,13 +86,13 @@ fn policies_block(policies: &[&PolicyResult], result: &CompareResult, style: &St
     lines
 }
 
-fn bounds(policy: &PolicyResult) -> String {
+pub(super) fn bounds(policy: &PolicyResult) -> String {
     let text = interval(&policy.recovered);
     text.split_once("interval ").map_or(text.clone(), |(_, bounds)| bounds.to_string())
 }
 
 /// A value in few characters.
-fn short(figure: Figure, value: Option<f64>) -> String {
+pub(super) fn short(figure: Figure, value: Option<f64>) -> String {
     match (figure.unit(), value) {
         (Unit::Count, Some(n)) => number(n),
         _ => shown(figure.word(), value),
@@ -128,7 +128,7 @@ fn effect_cell(policy: &PolicyResult, figure: Figure) -> String {
 }
 
 /// `-1.8x (-1.9x to -1.7x)`.
-fn changed(effect: &EffectResult, figure: Figure) -> String {
+pub(super) fn changed(effect: &EffectResult, figure: Figure) -> String {
     let never = if effect.difference == Difference::Less { "ends; the reference never" } else { "never; the reference ends" };
     let signed = |value: Option<f64>| match value {
         None => never.to_string(),
@@ -145,15 +145,20 @@ fn changed(effect: &EffectResult, figure: Figure) -> String {
 
 /// What the ranges of the effects are worth.
 fn confidence(candidates: &[PolicyResult], style: &Style) -> Vec<String> {
+    let lines = worth(candidates).map(|text| style.wrap(&text, style.width, 3));
+    lines.into_iter().flat_map(|lines| lines.into_iter().chain([String::new()])).collect()
+}
+
+/// The same in words; none without effects.
+pub(super) fn worth(candidates: &[PolicyResult]) -> Option<String> {
     let effects = candidates.iter().flat_map(|policy| &policy.effects);
     let known = effects.filter(|effect| SHOWN.iter().any(|figure| figure.word() == effect.figure));
-    let Some(least) = known.filter_map(|effect| effect.confidence).min_by(f64::total_cmp) else { return Vec::new() };
+    let least = known.filter_map(|effect| effect.confidence).min_by(f64::total_cmp)?;
     let percent = (least * 1000.0).floor() / 10.0;
     let few = if least < crate::stats::CONFIDENCE { "; it takes 6 seeds with evidence for 95%" } else { "" };
     let points = SHOWN.iter().any(|figure| figure.unit() == Unit::Share);
     let points = if points { "; of shares in points" } else { "" };
-    let text = format!("Medians of paired differences, and where the true one lies with {percent}%{points}{few}.");
-    style.wrap(&text, style.width, 3).into_iter().chain([String::new()]).collect()
+    Some(format!("Medians of paired differences, and where the true one lies with {percent}%{points}{few}."))
 }
 
 #[cfg(test)]

@@ -312,10 +312,8 @@ mod tests {
         let error = folder.write_report(&sample::stuck(), &sample::record()).unwrap_err().to_string();
         assert!(error.contains("result.json"), "{error}");
         let left = files(folder.path());
-        assert!(
-            [LATENCY, PAGE, RESULT, WINDOWS, "latency.hgrm"].iter().all(|name| left.iter().any(|known| known == name)),
-            "{left:?}"
-        );
+        let wanted = [LATENCY, PAGE, RESULT, WINDOWS, "latency.hgrm"];
+        assert!(wanted.iter().all(|name| left.iter().any(|known| known == name)), "{left:?}");
         assert!(left.iter().all(|name| !name.starts_with('.')), "no part stays: {left:?}");
     }
 

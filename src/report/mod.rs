@@ -6,6 +6,7 @@ pub mod calibrate;
 pub mod compare;
 pub mod compare_text;
 pub mod curve;
+pub mod curves;
 pub mod events;
 mod fault_text;
 pub mod folder;

@@ -4,6 +4,7 @@
 //! run that did not recover; in medians and ranges the latter counts as longer than any, `never` says how many there were, and an end of a range that is one
 //! of them is `null`.
 
+use super::curves::{self, CurveResult, CurvesResult, Frame};
 use super::published::SEEDS;
 use super::result::{FindingResult, GateStatus, PlanInfo, PlanRef, RecoveryClass, RunOutcome, Stopped, WaveVerdict};
 use super::result::{class, document, finding, fine, outcome, stopped};
@@ -57,6 +58,9 @@ pub struct SeedsResult {
     pub gates: Vec<GateCount>,
     /// The seed of the worst run: by outcome (aborted, fail, inconclusive, pass), then by recovery time; the first of equals. Null without runs.
     pub worst: Option<u64>,
+    /// What the recovery curves have in common; null in documents of versions before they were kept.
+    #[serde(default)]
+    pub curves: Option<CurvesResult>,
     /// One for each run, in the order of the seeds.
     pub seeds: Vec<SeedRow>,
 }
@@ -171,6 +175,9 @@ pub struct SeedRow {
     pub waves: Option<WaveVerdict>,
     /// Figures of the whole run by their names in the table of figures, in its units; null without evidence, and for the recovery time of a run that did not recover.
     pub figures: BTreeMap<String, Option<f64>>,
+    /// Its recovery curve; left out where it is not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<CurveResult>,
 }
 
 /// What is known beside the runs.
@@ -184,6 +191,8 @@ pub struct SeedsInfo<'a> {
     pub planned: u64,
     /// Why not every seed was run.
     pub stopped: Option<&'a StopReason>,
+    /// What the curves have in common.
+    pub frame: Frame<'a>,
 }
 
 /// The document of many runs.
@@ -206,7 +215,8 @@ pub fn result(runs: &[SeedRun], verdict: &SeedsVerdict, info: SeedsInfo) -> Seed
         actions: actions(runs),
         gates: gates(runs, info.gates),
         worst: verdict.worst.map(|index| runs[index].seed),
-        seeds: rows(runs),
+        curves: Some(curves::common(runs, info.frame)),
+        seeds: rows(runs, info.frame),
     }
 }
 
@@ -318,13 +328,13 @@ pub(super) fn gates(runs: &[SeedRun], gates: &[GateConfig]) -> Vec<GateCount> {
 }
 
 /// A row for each run.
-pub(super) fn rows(runs: &[SeedRun]) -> Vec<SeedRow> {
+pub(super) fn rows(runs: &[SeedRun], frame: Frame) -> Vec<SeedRow> {
     let status = |status: &Status| match status {
         Status::Pass => GateStatus::Pass,
         Status::Fail => GateStatus::Fail,
         Status::Inconclusive => GateStatus::Inconclusive,
     };
-    let row = |run: &SeedRun| SeedRow {
+    let row = |(run, curve): (&SeedRun, Option<CurveResult>)| SeedRow {
         seed: run.seed,
         outcome: outcome(run.outcome),
         class: run.class.map(class),
@@ -333,8 +343,9 @@ pub(super) fn rows(runs: &[SeedRun]) -> Vec<SeedRow> {
         gates: run.gates.iter().map(status).collect(),
         waves: run.waves.map(WaveVerdict::from),
         figures: Figure::ALL.iter().map(|&figure| (figure.word().into(), run.figure(figure).and_then(fine))).collect(),
+        curve,
     };
-    runs.iter().map(row).collect()
+    runs.iter().zip(curves::each(runs, frame)).map(row).collect()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const SENTENCE: usize = 12;
 /// Figures that give way to no gate.
 const LEAST_SHOWN: usize = 4;
 /// The figures that are shown, in this order; where gates need the lines, the last ones give way.
-const SHOWN: [Figure; 15] = [
+pub(super) const SHOWN: [Figure; 15] = [
     Figure::RecoveryTime,
     Figure::ErrorWindow,
     Figure::Relapses,
@@ -127,7 +127,7 @@ pub(super) fn interrupted(stopped: &Stopped, done: usize, planned: u64, what: &s
     format!("by {} after {done} of {planned} {what}", stopped.detail)
 }
 
-fn headline(share: &ShareResult, expected: bool) -> String {
+pub(super) fn headline(share: &ShareResult, expected: bool) -> String {
     let what = match share.class {
         Some(class) if expected && share.runs == share.of => format!("{}, as expected", class_word(class)),
         Some(class) if expected => format!("have the expected {}", class_word(class)),
@@ -189,7 +189,7 @@ fn spread_line(spread: &FigureSpread, result: &SeedsResult, style: &Style) -> St
 }
 
 /// `: WAVES 17, NONE 3`.
-fn wave_counts(result: &SeedsResult) -> String {
+pub(super) fn wave_counts(result: &SeedsResult) -> String {
     let word = |verdict| match verdict {
         WaveVerdict::None => "NONE",
         WaveVerdict::Weak => "WEAK",
@@ -211,12 +211,12 @@ pub(super) fn labelled(figure: &str) -> String {
 }
 
 /// The median of a figure: `8.2s`, or `never` where most runs did not come to it.
-fn middle(spread: &FigureSpread) -> String {
+pub(super) fn middle(spread: &FigureSpread) -> String {
     if spread.runs == 0 { NONE.into() } else { shown(&spread.figure, spread.median) }
 }
 
 /// The range of a figure: `7.1s to 9s`; none where all runs have the same.
-fn range(spread: &FigureSpread) -> Option<String> {
+pub(super) fn range(spread: &FigureSpread) -> Option<String> {
     let (low, high) = (shown(&spread.figure, spread.min), shown(&spread.figure, spread.max));
     (spread.runs > 0 && low != high).then(|| format!("{low} to {high}"))
 }
@@ -245,7 +245,7 @@ fn worst(result: &SeedsResult, style: &Style) -> Vec<String> {
 }
 
 /// A run in a sentence.
-fn said(row: &SeedRow) -> String {
+pub(super) fn said(row: &SeedRow) -> String {
     let class = row.class.map_or_else(String::new, |class| format!(", {}", class_word(class)));
     let sentence = row.sentence.clone().filter(|sentence| !sentence.is_empty());
     // A class that is as it should be does not say why the run did not pass.

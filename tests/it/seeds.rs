@@ -86,6 +86,11 @@ fn seeds_are_the_same_to_the_byte_on_any_number_of_threads() {
     };
     let (one, two) = (with("1", "one"), with("2", "two"));
     assert!(one == two, "seeds.json depends on the number of threads");
+    let pages = ["one", "two"].map(|out| found(&folder.path().join(out), "report.html"));
+    let page = |index: usize| {
+        std::fs::read(pages[index].iter().min_by_key(|path| path.components().count()).expect("a page")).expect("a page")
+    };
+    assert!(page(0) == page(1) && String::from_utf8_lossy(&page(0)).contains("seeds.json"), "the page repeats");
     let result: Value = serde_json::from_slice(&one).expect("JSON");
     let seeds: Vec<u64> = result["seeds"].as_array().expect("rows").iter().filter_map(|row| row["seed"].as_u64()).collect();
     assert_eq!(seeds, [3, 4, 5, 6, 7]);
@@ -151,6 +156,9 @@ fn policies_are_compared_on_the_same_seeds() {
     let result = document(&said);
     let again = compare(&folder, &["--json", "--threads", "2"]);
     assert_eq!(said.out, again.out, "compare.json repeats on any number of threads");
+    let pages = found(&folder.path().join("reports"), "report.html");
+    let pages: Vec<Vec<u8>> = pages.iter().map(|path| std::fs::read(path).expect("a page")).collect();
+    assert!(pages.len() == 2 && pages[0] == pages[1], "the page repeats");
     let schema: Value = serde_json::from_str(&stormwake(&folder, &["schema", "--compare"]).out).expect("a schema");
     assert!(jsonschema::validator_for(&schema).expect("a schema").is_valid(&result));
     let policies = result["policies"].as_array().expect("policies");

@@ -123,14 +123,20 @@ struct Page<'a> {
     banner: &'a Banner,
     sections: &'a [Section],
     made_by: &'a str,
+    document: &'a str,
 }
 
 /// The page. `made_by` is the version that wrote the document.
 pub fn page(banner: Banner, sections: &[Section], made_by: &str) -> String {
+    page_of("result.json", banner, sections, made_by)
+}
+
+/// The page of another document.
+pub fn page_of(document: &str, banner: Banner, sections: &[Section], made_by: &str) -> String {
     let banner = tamed(banner);
     let title = format!("{} · {} · stormwake", banner.word, banner.name);
     let (style, script) = (STYLE.trim_end(), SCRIPT.trim_end());
-    let page = Page { title, policy: policy(style, script), style, script, banner: &banner, sections, made_by };
+    let page = Page { title, policy: policy(style, script), style, script, banner: &banner, sections, made_by, document };
     page.render().expect("a string takes every write")
 }
 

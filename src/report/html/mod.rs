@@ -3,12 +3,17 @@
 //! A page is one file that works offline, without a script, under a strict content policy and on paper. [`frame`] has the
 //! page around everything (`page(banner, sections, version)`), [`chart`] the drawings, [`table`] tables and facts,
 //! [`words`] the taming of text. Blocks of a [`frame::Section`] are markup made by these; what comes from a plan must pass
-//! [`words::plain`] and be escaped, which the templates in `templates/report` and the charts do.
+//! [`words::plain`] and be escaped, which the templates in `templates/report` and the charts do. The pages of many runs share `many`.
 
 pub mod chart;
+mod compare;
 pub mod frame;
+mod many;
 mod run;
+mod seeds;
 pub mod table;
 pub mod words;
 
+pub use compare::compare;
 pub use run::run;
+pub use seeds::seeds;

@@ -1,7 +1,7 @@
 //! Tables and lists of facts. All text is tamed and cut here, and escaped by the template.
 
 use super::frame::Tone;
-use super::words::{SENTENCE, plain};
+use super::words::{NAME, SENTENCE, plain};
 use askama::Template;
 
 /// Rows of a table; the document has the others.
@@ -21,6 +21,8 @@ pub enum Cell {
     Figure(String),
     /// A status: a sign and a word.
     Status(Tone, String),
+    /// A figure, and lines below it that say more; a line may have a tone.
+    Stacked(String, Vec<(Option<Tone>, String)>),
 }
 
 impl Cell {
@@ -42,16 +44,26 @@ impl Cell {
     fn shown(&self) -> String {
         match self {
             Self::Sentence(text) => plain(text, SENTENCE),
-            Self::Text(text) | Self::Figure(text) | Self::Status(_, text) => plain(text, WORDS),
+            Self::Text(text) | Self::Figure(text) | Self::Status(_, text) | Self::Stacked(text, _) => plain(text, WORDS),
         }
     }
 
     fn class(&self) -> &'static str {
         match self {
             Self::Text(_) | Self::Sentence(_) => "",
+            Self::Stacked(..) => "stacked",
             Self::Figure(_) => "n",
             Self::Status(tone, _) => tone.class(),
         }
+    }
+
+    /// The lines below: a class, a sign and the words of each.
+    fn lines(&self) -> Vec<(&'static str, &'static str, String)> {
+        let Self::Stacked(_, lines) = self else { return Vec::new() };
+        let line = |(tone, text): &(Option<Tone>, String)| {
+            (tone.map_or("", Tone::class), tone.map_or("", Tone::sign), plain(text, WORDS))
+        };
+        lines.iter().map(line).collect()
     }
 
     fn sign(&self) -> &'static str {
@@ -67,18 +79,35 @@ pub struct Table {
     head: Vec<(String, bool)>,
     rows: Vec<Vec<Cell>>,
     more: usize,
+    document: &'static str,
 }
 
 impl Table {
     /// An empty one; a heading that begins with `#` is that of figures.
     pub fn new(caption: &str, head: &[&str]) -> Self {
-        let heading = |text: &&str| (text.trim_start_matches('#').to_string(), text.starts_with('#'));
-        Self { caption: plain(caption, 200), head: head.iter().map(heading).collect(), rows: Vec::new(), more: 0 }
+        let heading = |text: &&str| (plain(text.trim_start_matches('#'), NAME), text.starts_with('#'));
+        Self {
+            caption: plain(caption, 200),
+            head: head.iter().map(heading).collect(),
+            rows: Vec::new(),
+            more: 0,
+            document: "result.json",
+        }
+    }
+
+    /// The same, where another document has the rows that are left out.
+    pub fn of(self, document: &'static str) -> Self {
+        Self { document, ..self }
     }
 
     /// One more row. Those past [`ROWS`] are counted.
     pub fn row(&mut self, cells: Vec<Cell>) {
         if self.rows.len() < ROWS { self.rows.push(cells) } else { self.more += 1 }
+    }
+
+    /// So many more rows that are counted only.
+    pub fn left_out(&mut self, rows: usize) {
+        self.more += rows;
     }
 
     /// Whether it has no row.

@@ -2,15 +2,19 @@
 
 use super::plan;
 use crate::config::Place;
+use crate::fault::Phase;
 use crate::gate::condition::Comparison;
 use crate::gate::config::During;
+use crate::gate::curve::Point;
 use crate::gate::{Class, Condition, Contestant, GateConfig, Outcome, SeedRun, SeedShare, Status, judge_contest, judge_seeds};
-use crate::gate::{CompareGate, Compared, Operator};
+use crate::gate::{CompareGate, Compared, Curve, Operator};
 use crate::metrics::{ActionOutcome, ActionRecord, Figure, StopReason, WaveClass};
 use crate::report::compare::{self, CompareInfo, CompareResult};
+use crate::report::curves::Frame;
 use crate::report::result::{Engine, PlanInfo};
 use crate::report::seeds::{self, SeedsInfo, SeedsResult};
-use crate::time::{Share, Timestamp};
+use crate::time::{Share, Span, Timestamp};
+use std::sync::LazyLock;
 
 const NEVER: f64 = f64::INFINITY;
 
@@ -59,7 +63,44 @@ fn run(seed: u64, seconds: Option<f64>, amplification: f64) -> SeedRun {
         figures: Figure::ALL.iter().map(value).collect(),
         waves: known.then_some(if amplification < 2.9 { WaveClass::None } else { WaveClass::Weak }),
         actions: Vec::new(),
+        curve: Some(curve(seconds, amplification)),
     }
+}
+
+/// The curve of such a run: nothing succeeds in the outage, and as long as it does not recover little does.
+fn curve(seconds: Option<f64>, amplification: f64) -> Curve {
+    let back = 25.0 + seconds.unwrap_or(0.0);
+    let point = |at: u32| {
+        let at = f64::from(at);
+        let (goodput, retry_share) = match at {
+            _ if at < 15.0 => (400.0, 0.0),
+            _ if at < 25.0 => (0.0, 1.0 - 1.0 / amplification),
+            _ if at < back => (10.0, 1.0 - 1.0 / amplification),
+            _ => (400.0, 0.0),
+        };
+        Point { offered: 400.0, goodput, lowest: goodput, highest: goodput, retry_share: Some(retry_share) }
+    };
+    Curve { points: (0..60).map(point).collect() }
+}
+
+/// What these curves have in common.
+pub fn frame() -> Frame<'static> {
+    static PHASES: LazyLock<Vec<Phase>> = LazyLock::new(|| {
+        let at = |seconds| Timestamp::ZERO + Span::from_secs(seconds);
+        let phase = |name: &str, from, to, faults: &[&str]| {
+            let faults = faults.iter().map(|name| name.to_string()).collect();
+            Phase { name: name.into(), from: at(from), to: at(to), faults }
+        };
+        vec![phase("steady", 0, 15, &[]), phase("outage", 15, 25, &["outage"]), phase("after outage", 25, 60, &[])]
+    });
+    Frame { window: Span::from_secs(1), length: Span::from_secs(60), phases: &PHASES }
+}
+
+/// So many runs, the later ones worse.
+pub fn many_runs(runs: u64) -> Vec<SeedRun> {
+    (1..=runs)
+        .map(|seed| run(seed, if seed > 250 && seed % 100 == 99 { Some(NEVER) } else { Some(5.0 + seed as f64 / 1e3) }, 1.2))
+        .collect()
 }
 
 /// What the timeline of such a run did.
@@ -109,7 +150,7 @@ fn judged(runs: &[SeedRun], exit: u8, expect: Option<Class>, share: Option<f64>,
     let verdict = judge_seeds(runs, expect, share.map(at_least).as_ref());
     let planned = if stopped.is_some() { 20 } else { runs.len() as u64 };
     let plan = info(exit, expect);
-    seeds::result(runs, &verdict, SeedsInfo { plan: &plan, gates: &gates(), planned, stopped: stopped.as_ref() })
+    seeds::result(runs, &verdict, SeedsInfo { plan: &plan, gates: &gates(), planned, stopped: stopped.as_ref(), frame: frame() })
 }
 
 fn six() -> Vec<SeedRun> {
@@ -131,6 +172,11 @@ pub fn seeds_share() -> SeedsResult {
     let late = |seed| if seed == 14 { 17.5 } else { 7.0 + seed as f64 / 10.0 };
     let runs: Vec<SeedRun> = (1..=20).map(|seed| run(seed, Some(late(seed)), 1.1 + seed as f64 / 100.0)).collect();
     judged(&runs, 0, None, Some(0.95), None)
+}
+
+/// So many seeds, of which a few never recover.
+pub fn seeds_many(runs: u64) -> SeedsResult {
+    judged(&many_runs(runs), 1, None, Some(0.95), None)
 }
 
 /// Every seed is stuck, as the plan expects.
@@ -178,7 +224,7 @@ fn compared(seeds: u64) -> CompareResult {
     ];
     let findings = judge_contest(&gates, &contestants[0], &contestants[1..]);
     let plan = info(1, None);
-    let info = CompareInfo { plan: &plan, gates: &self::gates(), fleet: "app", planned: seeds, stopped: None };
+    let info = CompareInfo { plan: &plan, gates: &self::gates(), fleet: "app", planned: seeds, stopped: None, frame: frame() };
     compare::result(&contestants, &findings, info)
 }
 

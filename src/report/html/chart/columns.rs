@@ -76,15 +76,19 @@ pub fn band(columns: &[Column], scale: &Scale) -> String {
     let mut from = 0;
     while from < columns.len() {
         let length = columns[from..].iter().position(Option::is_none).unwrap_or(columns.len() - from);
-        let run: Vec<(String, String)> = columns[from..from + length]
-            .iter()
-            .flatten()
-            .map(|(low, high)| (scale.coordinate(*low), scale.coordinate(*high)))
-            .collect();
-        if let Some((low, _)) = run.first() {
+        // Columns that are alike are one, so many times as wide.
+        let mut run: Vec<(String, String, usize)> = Vec::new();
+        for (low, high) in columns[from..from + length].iter().flatten() {
+            let (low, high) = (scale.coordinate(*low), scale.coordinate(*high));
+            match run.last_mut().filter(|last| (&last.0, &last.1) == (&low, &high)) {
+                Some(last) => last.2 += 1,
+                None => run.push((low, high, 1)),
+            }
+        }
+        if let Some((low, ..)) = run.first() {
             let _ = write!(text, "M{from} {low}");
-            let there = run.iter().map(|(_, high)| format!("V{high}h1"));
-            let back = run.iter().rev().map(|(low, _)| format!("V{low}h-1"));
+            let there = run.iter().map(|(_, high, wide)| format!("V{high}h{wide}"));
+            let back = run.iter().rev().map(|(low, _, wide)| format!("V{low}h-{wide}"));
             text.extend(there.chain(back));
             text.push('z');
         }
@@ -165,6 +169,7 @@ mod tests {
         assert_eq!(line(&columns(&values, 2), &scale), "M0 398V412h2V3h1");
         assert_eq!(line(&columns(&[None, None], 1), &scale), "");
         assert_eq!(band(&[Some((1.0, 3.0)), Some((2.0, 4.0))], &scale), "M0 1V3h1V4h1V2h-1V1h-1z");
+        assert_eq!(band(&[Some((1.0, 3.0)); 3], &scale), "M0 1V3h3V1h-3z");
         assert_eq!(columns(&[Some(f64::NAN)], 1), [None]);
     }
 }

@@ -7,7 +7,7 @@
 //! - [`TimeChart`]: series over time. Values are one for each window; where windows share a column ([`columns`]), lowest
 //!   and highest both stay. Its [`Backdrop`] (faults, baseline, recovery, notes) is made once and shared by all.
 //! - [`Bars`]: a histogram. [`Stack`]: parts of a whole, a bar for each row. [`Heat`]: counts over time and size.
-//! - [`Curve`]: a percentile curve. [`multiples`]: many small charts side by side.
+//! - [`Times`]: how long something took in many runs, with those to which it never came. [`Curve`]: a percentile curve. [`multiples`]: many small charts side by side.
 //! - [`Scale`] and [`Unit`] say how values lie and are written; [`Scale::fit`] chooses.
 //!
 //! The drawing has no width of its own: it takes what there is, positions are percentages, and only lines are stretched,
@@ -23,6 +23,7 @@ mod plot;
 mod scale;
 mod stack;
 mod time;
+mod times;
 
 pub use bars::{Bar, Bars};
 pub use curve::{Curve, CurveLine};
@@ -31,7 +32,8 @@ pub use multiples::multiples;
 pub use plot::{Backdrop, Band, Mark, MarkKind};
 pub use scale::{Scale, Unit, moment};
 pub use stack::{Part, Row, Stack};
-pub use time::{Level, Series, TimeChart};
+pub use time::{Level, Ranges, Series, TimeChart};
+pub use times::{Times, TimesRow};
 
 use super::words::escape;
 use askama::Template;

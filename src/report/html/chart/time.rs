@@ -1,9 +1,12 @@
 //! Series over time, with what happened meanwhile behind them.
 
-use super::columns::{Column, MOST, area, band, columns, line, together};
+use super::columns::{MOST, area, band, columns, line, together};
 use super::plot::{Backdrop, Plot};
 use super::{Colour, Dash, Figure, Scale, Unit, legend, px};
 use std::fmt::Write;
+
+/// The lowest and the highest value of each window; none without evidence.
+pub type Ranges = Vec<Option<(f64, f64)>>;
 
 /// One line.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,7 +58,9 @@ pub struct TimeChart<'a> {
     /// The usual range.
     pub level: Option<Level>,
     /// A range that changes over time (lowest and highest for each window), and what it is; drawn beneath the lines.
-    pub range: Option<(Vec<Column>, String)>,
+    pub range: Option<(Ranges, String)>,
+    /// Ranges that change over time and have the colour of a line, such as where most runs of a policy lie.
+    pub bands: Vec<(Colour, Ranges)>,
     /// The lines, the last on top.
     pub series: Vec<Series>,
     /// The most columns; more windows share them.
@@ -78,6 +83,7 @@ impl<'a> TimeChart<'a> {
             backdrop,
             level: None,
             range: None,
+            bands: Vec::new(),
             series: Vec::new(),
             most: MOST,
             small: false,
@@ -87,7 +93,8 @@ impl<'a> TimeChart<'a> {
     /// Chooses the scale that shows all series.
     pub fn fitted(mut self) -> Self {
         let values = self.series.iter().flat_map(|series| series.values.iter().flatten().copied());
-        let range = self.range.iter().flat_map(|(range, _)| range.iter().flatten().flat_map(|(low, high)| [*low, *high]));
+        let ranges = self.range.iter().map(|(range, _)| range).chain(self.bands.iter().map(|(_, band)| band));
+        let range = ranges.flat_map(|range| range.iter().flatten().flat_map(|(low, high)| [*low, *high]));
         let fit = Scale::fit(values.chain(range).chain(self.level.iter().map(|level| level.high)));
         self.scale = match fit {
             Scale::Linear { .. } if self.unit == Unit::Millis => Scale::time(self.highest()),
@@ -136,23 +143,34 @@ impl<'a> TimeChart<'a> {
         plot.time(self.backdrop);
         self.usual(&mut plot);
         plot.values(shown, &self.scale);
-        if let Some((range, _)) = &self.range {
+        let range = self.range.iter().map(|(range, _)| (Colour::Grey, range, ".22"));
+        for (colour, range, opacity) in range.chain(self.bands.iter().map(|(colour, band)| (*colour, band, ".16"))) {
             let all = range.chunks(each).map(|chunk| chunk.iter().flatten().copied().reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))));
             let path = band(&all.collect::<Vec<_>>(), &self.scale);
-            let _ = write!(plot.stretched, "<path d=\"{path}\" {} fill-opacity=\".22\"/>", Colour::Grey.fill());
+            let _ = write!(plot.stretched, "<path d=\"{path}\" {} fill-opacity=\"{opacity}\"/>", colour.fill());
         }
         let lines: Vec<_> = self.series.iter().map(|series| (series, columns(&series.values, each))).collect();
         for (series, columns) in lines.iter().filter(|(series, _)| series.filled) {
             let path = area(columns, &self.scale);
             let _ = write!(plot.stretched, "<path d=\"{path}\" {} fill-opacity=\".16\"/>", series.colour.fill());
         }
-        for (index, (series, columns)) in lines.iter().enumerate() {
+        // One of many has no number: there is no switch for it, and it is not read out.
+        let mut number = 0;
+        for (series, columns) in &lines {
+            let key = if series.faint { String::new() } else { format!(" data-s=\"{number}\"") };
+            number += usize::from(!series.faint);
             let path = line(columns, &self.scale);
-            let width = if series.faint || self.small { "1.1" } else { "1.7" };
-            let opacity = if series.faint { " stroke-opacity=\".5\"" } else { "" };
+            let width = if series.faint {
+                ".9"
+            } else if self.small {
+                "1.2"
+            } else {
+                "1.8"
+            };
+            let opacity = if series.faint { " stroke-opacity=\".35\"" } else { "" };
             let _ = write!(
                 plot.stretched,
-                "<path data-s=\"{index}\" d=\"{path}\" fill=\"none\" {} stroke-width=\"{width}\"{opacity}{} \
+                "<path{key} d=\"{path}\" fill=\"none\" {} stroke-width=\"{width}\"{opacity}{} \
                  vector-effect=\"non-scaling-stroke\" stroke-linejoin=\"round\"/>",
                 series.colour.stroke(),
                 series.dash.attribute(),

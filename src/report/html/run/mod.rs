@@ -5,7 +5,7 @@ mod inside;
 mod latency;
 mod load;
 mod parts;
-mod setup;
+pub(super) mod setup;
 mod told;
 mod view;
 
@@ -27,4 +27,4 @@ pub fn run(result: &RunResult, plan: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

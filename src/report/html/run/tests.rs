@@ -12,9 +12,9 @@ const PLAN: &str = "version: 1\nname: storm\n";
 const MOST: usize = 400_000;
 
 /// The page without style sheet and script, its tags, and what its policy allows.
-struct Parts {
-    tags: Vec<String>,
-    text: String,
+pub(in crate::report::html) struct Parts {
+    pub tags: Vec<String>,
+    pub text: String,
     style: String,
     script: String,
     policy: String,
@@ -73,7 +73,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// Holds a page to the rules of all pages.
-fn check(page: &str) -> Parts {
+pub(in crate::report::html) fn check(page: &str) -> Parts {
     let parts = parts(page);
     let mut ids = BTreeSet::new();
     let mut named = Vec::new();
