@@ -179,7 +179,7 @@ impl Contest<'_> {
         let stopped = stopped(planned * contestants.len() as u64, done);
         let findings = judge_contest(&self.compare.gates, &contestants[0], &contestants[1..]);
         let outcome = compare::conclude(&findings, &contestants, stopped.is_some() || halted > 0);
-        let mut code = code_of(outcome, stopped.as_ref(), unconfirmed, halted > 0);
+        let mut code = code_of(outcome, stopped.as_ref(), unconfirmed, halted > 0).advised(self.args.common.advisory);
         if halted > 0 {
             let _ = writeln!(std::io::stderr().lock(), "{halted} of {done} runs were ended by a stop condition of the plan");
         }

@@ -34,6 +34,9 @@ pub struct Common {
     /// Print the result document instead of the verdict.
     #[arg(long)]
     pub json: bool,
+    /// Tell the verdict in full, but end with 0 where it is fail or inconclusive. Other codes stay as they are.
+    #[arg(long)]
+    pub advisory: bool,
     /// Where reports go: to DIR/PLAN/RUN/.
     #[arg(long, value_name = "DIR", default_value = "reports")]
     pub out: PathBuf,
@@ -77,6 +80,7 @@ pub fn info(common: &Common, loaded: &Loaded, engine: Engine, now: u64) -> PlanI
     PlanInfo {
         // In virtual time there is no such moment, and equal runs are equal to the byte.
         started_unix_ms: (engine == Engine::Live).then_some(now),
+        advisory: common.advisory,
         ..PlanInfo::of(loaded, &common.plan, engine)
     }
 }
@@ -147,7 +151,7 @@ impl Over {
     /// Judges the record and writes the report. The code is what the process ends with.
     pub fn write(mut self, record: &RunRecord, judgement: &Judgement) -> (RunResult, ReportFolder, Code) {
         let verdict = judge(record, judgement);
-        let code = code_of(record, verdict.outcome);
+        let code = code_of(record, verdict.outcome).advised(self.info.advisory);
         record.left.iter().for_each(say_left);
         self.info.exit_code = code.number();
         let mut result = result(record, &verdict, &self.info);
@@ -262,6 +266,7 @@ mod tests {
             engine: Engine::Live,
             seed: 1,
             exit_code: 0,
+            advisory: false,
             started_unix_ms: None,
             expect: None,
             time_scale: None,

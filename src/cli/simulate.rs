@@ -130,7 +130,7 @@ fn all(args: &Args, loaded: &Loaded) -> Code {
     let verdict = judge_seeds(&runs, expected(plan), plan.recovered.as_ref());
     let stopped = stopped(seeds.len() as u64, runs.len() as u64);
     let mut info = info(&args.common, loaded, Engine::Sim, now);
-    let mut code = code_of_many(&verdict, &codes, stopped.as_ref());
+    let mut code = code_of_many(&verdict, &codes, stopped.as_ref()).advised(args.common.advisory);
     let mut worst = verdict.worst.map(|index| runs[index].seed).filter(|_| stopped.is_none());
     if let Some(seed) = worst {
         match write_worst(args, loaded, &folder, seed) {

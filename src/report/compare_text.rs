@@ -5,7 +5,7 @@
 use super::compare::{CompareResult, Difference, EffectResult, PolicyResult};
 use super::layout::{NONE, Style, number};
 use super::result::RunOutcome;
-use super::seeds_text::{LABEL, class_counts, finding_line, headed, interrupted, interval, shown, spaced};
+use super::seeds_text::{Ended, LABEL, class_counts, finding_line, headed, interrupted, interval, shown, spaced};
 use crate::metrics::{Figure, Unit};
 
 /// Columns of a policy.
@@ -53,7 +53,7 @@ fn header(result: &CompareResult, style: &Style) -> String {
     parts.extend(result.stopped.as_ref().map(|stopped| interrupted(stopped, done, planned, "runs")));
     parts.push(result.plan.name.clone());
     parts.push(format!("fleet {}", result.fleet));
-    headed(result.outcome, &parts, result.exit_code, style)
+    headed(result.outcome, &parts, Ended { exit_code: result.exit_code, advisory: result.advisory }, style)
 }
 
 /// A label and cells of so many columns, a space behind each; the line is cut at the width.

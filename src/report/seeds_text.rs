@@ -85,7 +85,7 @@ fn header(result: &SeedsResult, style: &Style) -> String {
     let mut parts = vec![headline(&result.recovered, result.plan.expect.is_some())];
     parts.extend(result.stopped.as_ref().map(|stopped| interrupted(stopped, result.seeds.len(), result.planned, "seeds")));
     parts.push(result.plan.name.clone());
-    headed(result.outcome, &parts, result.exit_code, style)
+    headed(result.outcome, &parts, Ended { exit_code: result.exit_code, advisory: result.advisory }, style)
 }
 
 /// `1 to 20: RECOVERED 17, STUCK 3`.
@@ -95,8 +95,17 @@ fn seeds(result: &SeedsResult) -> String {
     if result.classes.is_empty() { range } else { format!("{range}: {}", class_counts(&result.classes)) }
 }
 
+/// What the process ends with, and whether the outcome has a say in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    /// The exit code.
+    pub exit_code: u8,
+    /// Whether it is 0 although the outcome is no pass.
+    pub advisory: bool,
+}
+
 /// A screen's first line.
-pub(super) fn headed(outcome: RunOutcome, parts: &[String], exit_code: u8, style: &Style) -> String {
+pub(super) fn headed(outcome: RunOutcome, parts: &[String], ended: Ended, style: &Style) -> String {
     let (word, colour) = match outcome {
         RunOutcome::Pass => ("PASS", Colour::Green),
         RunOutcome::Fail => ("FAIL", Colour::Red),
@@ -104,7 +113,8 @@ pub(super) fn headed(outcome: RunOutcome, parts: &[String], exit_code: u8, style
         RunOutcome::Aborted => ("ABORTED", Colour::Yellow),
     };
     let dot = if style.ascii { " - " } else { " · " };
-    let exit = format!("{dot}exit {exit_code}");
+    let advisory = if ended.advisory { format!("{dot}advisory") } else { String::new() };
+    let exit = format!("{advisory}{dot}exit {}", ended.exit_code);
     // What the process ends with is worth more than the end of a long name.
     let room = style.width.saturating_sub(word.len() + 2 + columns(&exit));
     let rest = style.fit(&format!("{}{exit}", style.fit(&parts.join(dot), room)), style.width.saturating_sub(word.len() + 2));

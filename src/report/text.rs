@@ -6,7 +6,7 @@ use super::result::{
     ActionResult, ActionStatus, DestinationResult, FindingResult, GateStatus, ProxyResult, RunResult, ServiceResult, StoppedBy,
     Totals, WaveResult, WaveVerdict,
 };
-use super::seeds_text::headed;
+use super::seeds_text::{Ended, headed};
 
 /// Lines of a screen.
 const SCREEN: usize = 24;
@@ -77,12 +77,13 @@ fn header(result: &RunResult, style: &Style) -> String {
     parts.push(format!("seed {}", result.seed));
     parts.extend(result.plan.time_scale.as_ref().map(|scale| format!("time scale {scale}")));
     // Of all that stands here the name is known best, so it is what gives way.
-    let room = style.width.saturating_sub(columns(&headed(result.outcome, &parts, result.exit_code, &style.plain())) + 3);
+    let ended = Ended { exit_code: result.exit_code, advisory: result.advisory };
+    let room = style.width.saturating_sub(columns(&headed(result.outcome, &parts, ended, &style.plain())) + 3);
     let name = style.fit(&result.plan.name, room);
     if columns(&name) >= columns(&result.plan.name).min(4) {
         parts.insert(at, name);
     }
-    headed(result.outcome, &parts, result.exit_code, style)
+    headed(result.outcome, &parts, ended, style)
 }
 
 fn class_words(result: &RunResult) -> Option<String> {
