@@ -4,7 +4,7 @@ use super::exit::Code;
 use super::finish::{Common, fail, folder, info, progress, say_left, wall_millis, worse};
 use super::run::{code_of_error, program};
 use super::simulate::{Going, Kept, keep, not_simulated, reseeded, seeds_of, stopped, threads_of};
-use super::{output, terminal};
+use super::{ci, output, terminal};
 use crate::engine::live::run::{RunSetup, run as run_live};
 use crate::engine::live::signal::Signals;
 use crate::engine::sim::many::many;
@@ -13,8 +13,8 @@ use crate::gate::{Contestant, Outcome, judge_contest};
 use crate::metrics::{RunRecord, StopReason};
 use crate::plan::{Candidate, Compare, Loaded, Plan};
 use crate::report::compare::{self, CompareInfo, CompareResult};
-use crate::report::compare_text;
-use crate::report::folder::{COMPARE, ReportFolder};
+use crate::report::{cases, compare_text, markdown};
+use crate::report::folder::ReportFolder;
 use crate::report::result::Engine;
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -188,10 +188,11 @@ impl Contest<'_> {
         let fleet = plan.fleets.get(usize::from(self.compare.fleet)).map_or("", |fleet| fleet.name.as_str());
         let info = CompareInfo { plan: &info, gates: &plan.gates, fleet, planned, stopped: stopped.as_ref() };
         let result = compare::result(&contestants, &findings, info);
-        if let Err(error) = folder.write(COMPARE, &compare::json(&result)) {
+        if let Err(error) = folder.write_compare(&result) {
             code = worse(code, fail(&error));
         }
         Signals::release();
+        ci::tell(&cases::of_comparison(&result), &markdown::of_comparison(&result));
         self.show(&result, &folder).map_or_else(|lost| worse(code, lost), |()| code)
     }
 

@@ -1,7 +1,7 @@
 //! What the commands that run plans share: a report that is there before the run, what becomes of a record, the exit code.
 
 use super::exit::Code;
-use super::{output, terminal};
+use super::{ci, output, terminal};
 use crate::engine::Observer;
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::signal::Signals;
@@ -13,7 +13,7 @@ use crate::report::events::{EventLog, Failure};
 use crate::report::folder::{EFFECTIVE, FolderError, RESULT, ReportFolder};
 use crate::report::progress::{Manner, Observers, Progress};
 use crate::report::result::{Engine, PlanInfo, RunResult, json, result};
-use crate::report::text;
+use crate::report::{cases, markdown, text};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -165,6 +165,7 @@ impl Over {
         let (result, folder, code) = self.write(record, judgement);
         // Whoever reads the verdict may read no more; nothing is left to put in order.
         Signals::release();
+        ci::tell(&cases::of_run(&result), &markdown::of_run(&result));
         show(common, &result, &folder).map_or_else(|lost| worse(code, lost), |()| code)
     }
 }
@@ -179,6 +180,7 @@ fn write_down(folder: &ReportFolder, result: &mut RunResult, record: &RunRecord,
         result.exit_code = code.number();
         // What kept it from being written has been said already.
         let _ = folder.write(RESULT, &json(result));
+        let _ = folder.write_made(result);
     }
     code
 }

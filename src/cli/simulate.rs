@@ -2,18 +2,18 @@
 
 use super::exit::Code;
 use super::finish::{Common, code_of, fail, folder, info, observed, prepare, wall_millis, worse};
-use super::{output, terminal};
+use super::{ci, output, terminal};
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::signal::Signals;
 use crate::engine::sim::{self, many::many};
 use crate::gate::{Class, Outcome, SeedRun, SeedsVerdict, judge, judge_seeds};
 use crate::metrics::{RunRecord, StopReason};
 use crate::plan::{self, Loaded, Plan};
-use crate::report::folder::{EFFECTIVE, ReportFolder, SEEDS};
+use crate::report::folder::{EFFECTIVE, ReportFolder};
 use crate::report::result::Engine;
 use crate::report::seeds::{self, SeedsInfo, SeedsResult};
 use crate::report::seeds_progress::Tally;
-use crate::report::seeds_text;
+use crate::report::{cases, markdown, seeds_text};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -146,10 +146,11 @@ fn all(args: &Args, loaded: &Loaded) -> Code {
     info.exit_code = code.number();
     let more = SeedsInfo { plan: &info, gates: &plan.gates, planned: seeds.len() as u64, stopped: stopped.as_ref() };
     let result = seeds::result(&runs, &verdict, more);
-    if let Err(error) = folder.write(SEEDS, &seeds::json(&result)) {
+    if let Err(error) = folder.write_seeds(&result) {
         code = worse(code, fail(&error));
     }
     Signals::release();
+    ci::tell(&cases::of_seeds(&result), &markdown::of_seeds(&result));
     show(args, &result, &folder, worst).map_or_else(|lost| worse(code, lost), |()| code)
 }
 

@@ -13,7 +13,7 @@ const COLUMN: usize = 22;
 /// Columns of an effect, at most: its numbers are longer, and there is none for the reference.
 const EFFECT: usize = 40;
 /// The figures that are shown, in this order.
-const SHOWN: [Figure; 6] =
+pub(super) const SHOWN: [Figure; 6] =
     [Figure::RecoveryTime, Figure::Amplification, Figure::PeakAttempts, Figure::RetryShare, Figure::WastedWork, Figure::Lost];
 
 /// The comparison as text of lines of at most `style.width` columns. `report` is where the report is.
@@ -41,7 +41,8 @@ fn finished(mut lines: Vec<String>, report: Option<&str>, style: &Style) -> Stri
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-fn header(result: &CompareResult, style: &Style) -> String {
+/// The first line: outcome, plan, fleet, exit code.
+pub(super) fn header(result: &CompareResult, style: &Style) -> String {
     let runs = |policy: &PolicyResult| policy.seeds.len();
     let mut parts = vec![match (result.outcome, result.gates.is_empty()) {
         (RunOutcome::Pass, true) => "policies compared".to_string(),
@@ -81,7 +82,8 @@ fn policies_block(policies: &[&PolicyResult], result: &CompareResult, style: &St
     lines
 }
 
-fn bounds(policy: &PolicyResult) -> String {
+/// Between which bounds the share of its runs that recover lies.
+pub(super) fn bounds(policy: &PolicyResult) -> String {
     let text = interval(&policy.recovered);
     text.split_once("interval ").map_or(text.clone(), |(_, bounds)| bounds.to_string())
 }
@@ -95,7 +97,7 @@ fn short(figure: Figure, value: Option<f64>) -> String {
 }
 
 /// `8.2s (7.1s-9s)`, the median and the range.
-fn cell(policy: &PolicyResult, figure: Figure) -> String {
+pub(super) fn cell(policy: &PolicyResult, figure: Figure) -> String {
     let spread = policy.figures.iter().find(|spread| spread.figure == figure.word() && spread.runs > 0);
     let Some(spread) = spread else { return NONE.into() };
     let [median, min, max] = [spread.median, spread.min, spread.max].map(|value| short(figure, value));
@@ -113,7 +115,8 @@ fn effects_block(candidates: &[PolicyResult], style: &Style) -> Vec<String> {
     lines
 }
 
-fn effect_cell(policy: &PolicyResult, figure: Figure) -> String {
+/// What a candidate changes in a figure; that no difference is shown, where none is.
+pub(super) fn effect_cell(policy: &PolicyResult, figure: Figure) -> String {
     let Some(effect) = policy.effects.iter().find(|effect| effect.figure == figure.word()) else { return NONE.into() };
     match effect.difference {
         Difference::Unknown => NONE.into(),
@@ -140,15 +143,20 @@ fn changed(effect: &EffectResult, figure: Figure) -> String {
 
 /// What the ranges of the effects are worth.
 fn confidence(candidates: &[PolicyResult], style: &Style) -> Vec<String> {
+    let said = confidence_said(candidates).map(|text| style.wrap(&text, style.width, 3));
+    said.map(|lines| lines.into_iter().chain([String::new()]).collect()).unwrap_or_default()
+}
+
+/// The same in a sentence; none without effects.
+pub(super) fn confidence_said(candidates: &[PolicyResult]) -> Option<String> {
     let effects = candidates.iter().flat_map(|policy| &policy.effects);
     let known = effects.filter(|effect| SHOWN.iter().any(|figure| figure.word() == effect.figure));
-    let Some(least) = known.filter_map(|effect| effect.confidence).min_by(f64::total_cmp) else { return Vec::new() };
+    let least = known.filter_map(|effect| effect.confidence).min_by(f64::total_cmp)?;
     let percent = (least * 1000.0).floor() / 10.0;
     let few = if least < crate::stats::CONFIDENCE { "; it takes 6 seeds with evidence for 95%" } else { "" };
     let points = SHOWN.iter().any(|figure| figure.unit() == Unit::Share);
     let points = if points { "; of shares in points" } else { "" };
-    let text = format!("Medians of paired differences, and where the true one lies with {percent}%{points}{few}.");
-    style.wrap(&text, style.width, 3).into_iter().chain([String::new()]).collect()
+    Some(format!("Medians of paired differences, and where the true one lies with {percent}%{points}{few}."))
 }
 
 #[cfg(test)]

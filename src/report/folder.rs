@@ -5,7 +5,10 @@
 //! Names from plans cannot leave the folder they are meant for.
 
 use super::result::{RunResult, json};
-use super::{hlog, windows_csv};
+use super::cases::{self, Suites};
+use super::{ hlog, junit, markdown, windows_csv};
+use super::compare::{self, CompareResult};
+use super::seeds::{self, SeedsResult};
 use crate::metrics::RunRecord;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -19,6 +22,10 @@ pub const WINDOWS: &str = "windows.csv";
 pub const LATENCY: &str = "latency.hlog";
 /// The run's events, written as they happen.
 pub const EVENTS: &str = "events.ndjson";
+/// What was judged, as CI systems read test results.
+pub const JUNIT: &str = "junit.xml";
+/// The summary.
+pub const SUMMARY: &str = "summary.md";
 /// The plan after variables and overrides.
 pub const EFFECTIVE: &str = "effective.yaml";
 
@@ -95,10 +102,21 @@ impl ReportFolder {
             match fs::create_dir(&path) {
                 Ok(()) => return Self { path }.probed(),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                // A run that never began took the plan's folder with it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(&parent).map_err(unwritable)?,
                 Err(source) => return Err(FolderError::Unwritable { path, source }),
             }
         }
         Err(FolderError::NoNameLeft(parent.join(run)))
+    }
+
+    /// A folder to write a report into again, or another; made where it is not there.
+    ///
+    /// # Errors
+    /// One that cannot be made.
+    pub fn at(path: &Path) -> Result<Self, FolderError> {
+        fs::create_dir_all(path).map_err(|source| FolderError::Unwritable { path: path.to_path_buf(), source })?;
+        Ok(Self { path: path.to_path_buf() })
     }
 
     /// Where it is.
@@ -122,6 +140,8 @@ impl ReportFolder {
     pub fn discard(self) {
         // Nothing depends on it: what cannot be removed stays as an empty report.
         let _ = fs::remove_dir_all(&self.path);
+        // The plan's folder goes with its last run.
+        let _ = self.path.parent().map(fs::remove_dir);
     }
 
     /// Opens the log of events. Unbuffered: each write reaches the file.
@@ -154,16 +174,61 @@ impl ReportFolder {
     /// # Errors
     /// The first file that could not be written.
     pub fn write_report(&self, result: &RunResult, record: &RunRecord) -> Result<(), FolderError> {
-        let into_memory = "memory takes every write";
-        let mut csv = Vec::new();
-        windows_csv::write(&mut csv, result).expect(into_memory);
         let mut log = Vec::new();
         let path = self.path.join(LATENCY);
         let logged = hlog::write(&mut log, record, result.started_unix_ms).map_err(|source| FolderError::File { path, source });
         let document = self.write(RESULT, &json(result));
-        let series = self.write(WINDOWS, &csv);
+        let made = self.write_made(result);
         let histograms = logged.and_then(|()| self.write(LATENCY, &log));
-        document.and(series).and(histograms)
+        document.and(made).and(histograms)
+    }
+
+    /// Writes what is made from the run's document alone, and can be made again from it.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub fn write_made(&self, result: &RunResult) -> Result<(), FolderError> {
+        let mut csv = Vec::new();
+        windows_csv::write(&mut csv, result).expect("memory takes every write");
+        let series = self.write(WINDOWS, &csv);
+        series.and(self.write_told(&cases::of_run(result), &markdown::of_run(result)))
+    }
+
+    /// Writes the report of many seeds.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub fn write_seeds(&self, result: &SeedsResult) -> Result<(), FolderError> {
+        self.write(SEEDS, &seeds::json(result)).and(self.write_seeds_made(result))
+    }
+
+    /// Writes what is made from the document of many seeds.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub fn write_seeds_made(&self, result: &SeedsResult) -> Result<(), FolderError> {
+        self.write_told(&cases::of_seeds(result), &markdown::of_seeds(result))
+    }
+
+    /// Writes the report of a comparison.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub fn write_compare(&self, result: &CompareResult) -> Result<(), FolderError> {
+        self.write(COMPARE, &compare::json(result)).and(self.write_compare_made(result))
+    }
+
+    /// Writes what is made from the document of a comparison.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub fn write_compare_made(&self, result: &CompareResult) -> Result<(), FolderError> {
+        self.write_told(&cases::of_comparison(result), &markdown::of_comparison(result))
+    }
+
+    fn write_told(&self, suites: &Suites, summary: &[u8]) -> Result<(), FolderError> {
+        let cases = self.write(JUNIT, &junit::xml(suites));
+        cases.and(self.write(SUMMARY, summary))
     }
 
     fn probed(self) -> Result<Self, FolderError> {
@@ -262,6 +327,8 @@ mod tests {
         assert!(files(first.path()).is_empty(), "the probe is gone");
         second.discard();
         assert_eq!(files(&temp.0.join("storm")), ["19700101T000000Z-seed7"]);
+        first.discard();
+        assert!(files(&temp.0).is_empty(), "a run that never began leaves nothing");
     }
 
     #[test]
@@ -272,7 +339,7 @@ mod tests {
         folder.events().unwrap().write_all(b"{}\n").unwrap();
         folder.write(EFFECTIVE, b"name: storm\n").unwrap();
         folder.write_report(&sample::stuck(), &record).unwrap();
-        assert_eq!(files(folder.path()), [EFFECTIVE, EVENTS, LATENCY, RESULT, WINDOWS]);
+        assert_eq!(files(folder.path()), [EFFECTIVE, EVENTS, JUNIT, LATENCY, RESULT, SUMMARY, WINDOWS]);
         let read: RunResult = serde_json::from_slice(&fs::read(folder.path().join(RESULT)).unwrap()).unwrap();
         assert_eq!(read, sample::stuck());
     }
@@ -294,7 +361,7 @@ mod tests {
         fs::create_dir(folder.path().join(RESULT)).unwrap();
         let error = folder.write_report(&sample::stuck(), &sample::record()).unwrap_err().to_string();
         assert!(error.contains("result.json"), "{error}");
-        assert_eq!(files(folder.path()), [LATENCY, RESULT, WINDOWS], "the others are written, and no part stays");
+        assert_eq!(files(folder.path()), [JUNIT, LATENCY, RESULT, SUMMARY, WINDOWS], "the others are written, and no part stays");
     }
 
     #[test]

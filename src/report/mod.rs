@@ -1,15 +1,19 @@
-//! A run's record to bytes: text, JSON, CSV, HDR interval log, event log, and the schemas of what it reads and writes.
+//! A run's record to bytes: text, Markdown, JSON, CSV, JUnit, annotations, HDR interval log, event log, and the schemas of what it reads and writes.
 
 pub mod audit;
 pub mod bisect;
 pub mod calibrate;
+pub mod cases;
 pub mod compare;
 pub mod compare_text;
 pub mod curve;
 pub mod events;
 pub mod folder;
+pub mod github;
 pub mod hlog;
+pub mod junit;
 pub mod layout;
+pub mod markdown;
 pub mod plan_text;
 pub mod policies;
 pub mod progress;

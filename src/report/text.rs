@@ -16,6 +16,8 @@ const DESTINATIONS: usize = 3;
 const PROXIES: usize = 3;
 /// Columns of a label.
 const LABEL: usize = 12;
+/// Columns of a line that may be as long as what it says.
+const UNBROKEN: usize = 400;
 /// Above this, retries that a requeue made look like first attempts are worth a warning.
 const WORTH_A_WARNING: f64 = 0.2;
 
@@ -60,7 +62,8 @@ fn around(result: &RunResult, style: &Style, report: Option<&str>, (height, tigh
     (head, facts)
 }
 
-fn header(result: &RunResult, style: &Style) -> String {
+/// The first line: outcome, class, plan, seed, exit code.
+pub(super) fn header(result: &RunResult, style: &Style) -> String {
     let mut parts: Vec<String> = class_words(result).into_iter().collect();
     if !result.cleanup_confirmed {
         parts.push("CLEANUP NOT CONFIRMED".into());
@@ -165,6 +168,21 @@ fn facts(result: &RunResult, style: &Style, tight: bool) -> Vec<String> {
         lines.push(label_line("limits", &format!("reached: {}", limits.join(", ")), style));
     }
     lines
+}
+
+/// The figures of the whole run, each with its label; what goes on under a label has an empty one.
+pub(super) fn facts_of(result: &RunResult) -> Vec<(String, String)> {
+    let style = Style { width: UNBROKEN, ..Style::default() };
+    let parted = |line: String| {
+        let mut used = 0;
+        let label = |c: &char| {
+            used += columns(c.encode_utf8(&mut [0; 4]));
+            used <= LABEL
+        };
+        let label: String = line.chars().take_while(label).collect();
+        (label.trim().to_string(), line[label.len()..].trim().replace("  ", " · "))
+    };
+    facts(result, &style, false).into_iter().map(parted).collect()
 }
 
 /// A count and its word; nothing where it is nought.
@@ -378,14 +396,19 @@ fn causes(service: &ServiceResult) -> Vec<String> {
     causes.into_iter().map(|(count, what)| some(count, what)).filter(|part| !part.is_empty()).collect()
 }
 
+/// The reasons that neither the sentence nor a gate gives already.
+pub(super) fn unsaid(result: &RunResult) -> impl Iterator<Item = &String> {
+    let said = result.recovery.as_ref().map(|recovery| recovery.sentence.as_str());
+    let by_sentence = move |reason: &str| said.is_some_and(|said| !said.is_empty() && reason.ends_with(said));
+    let by_gate = |reason: &str| result.findings.iter().any(|finding| reason.starts_with(&format!("{}: ", finding.gate)));
+    result.reasons.iter().filter(move |reason| !by_sentence(reason) && !by_gate(reason))
+}
+
 /// Why the outcome is what it is, as far as neither the sentence above nor the gates below say it.
 fn why(result: &RunResult, style: &Style) -> Vec<String> {
-    let said = result.recovery.as_ref().map(|recovery| recovery.sentence.as_str());
-    let by_sentence = |reason: &str| said.is_some_and(|said| !said.is_empty() && reason.ends_with(said));
-    let by_gate = |reason: &str| result.findings.iter().any(|finding| reason.starts_with(&format!("{}: ", finding.gate)));
     let width = style.width.saturating_sub(LABEL);
     let mut lines = Vec::new();
-    for reason in result.reasons.iter().filter(|reason| !by_sentence(reason) && !by_gate(reason)) {
+    for reason in unsaid(result) {
         for (index, line) in style.wrap(reason, width, 2).iter().enumerate() {
             lines.push(label_line(if index == 0 { "because" } else { "" }, line, style));
         }
