@@ -13,9 +13,9 @@ use crate::gate::{Contestant, Outcome, judge_contest};
 use crate::metrics::{RunRecord, StopReason};
 use crate::plan::{Candidate, Compare, Loaded, Plan};
 use crate::report::compare::{self, CompareInfo, CompareResult};
-use crate::report::{cases, compare_text, markdown};
 use crate::report::folder::ReportFolder;
 use crate::report::result::Engine;
+use crate::report::{cases, compare_text, markdown};
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -67,7 +67,11 @@ fn find(path: &Path) -> Result<PathBuf, String> {
     let metadata = std::fs::metadata(path).map_err(|error| format!("cannot read {}: {error}; {advice}", path.display()))?;
     if !metadata.is_dir() {
         let known = path.file_name().is_some_and(|name| [RESULT, SEEDS, COMPARE].iter().any(|known| name == *known));
-        return if known { Ok(path.to_path_buf()) } else { Err(format!("{} is no document of a report; {advice}", path.display())) };
+        return if known {
+            Ok(path.to_path_buf())
+        } else {
+            Err(format!("{} is no document of a report; {advice}", path.display()))
+        };
     }
     let mut there = [RESULT, SEEDS, COMPARE].into_iter().map(|name| path.join(name)).filter(|file| file.exists());
     match (there.next(), there.next()) {

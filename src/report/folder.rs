@@ -4,11 +4,11 @@
 //! Files appear whole or not at all (written beside, then renamed); only `events.ndjson` grows as the run goes on.
 //! Names from plans cannot leave the folder they are meant for.
 
-use super::result::{RunResult, json};
 use super::cases::{self, Suites};
-use super::{ hlog, junit, markdown, windows_csv};
 use super::compare::{self, CompareResult};
+use super::result::{RunResult, json};
 use super::seeds::{self, SeedsResult};
+use super::{hlog, junit, markdown, windows_csv};
 use crate::metrics::RunRecord;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

@@ -55,7 +55,8 @@ fn annotation(case: &Case, of: &Suites, file: Option<&str>) -> String {
         _ => "inconclusive",
     };
     let title = format!("{} {word}: {}", plan(of), case.name);
-    let lines = std::iter::once(&case.message).chain(case.details.iter().filter(|line| is_news(line)).take(DETAILS));
+    let lines = std::iter::once(&case.message)
+        .chain(case.details.iter().filter(|line| is_news(line) && **line != case.message).take(DETAILS));
     let text: Vec<String> = lines.map(|line| Style::default().fit(line, LONGEST)).collect();
     command(kind(case, of), file, case.line, &title, &text.join("\n"))
 }
@@ -139,7 +140,10 @@ mod tests {
     #[test]
     fn the_class_of_many_runs_is_said_with_the_runs() {
         let lines = of(&of_seeds(&sample::seeds_fail()));
-        assert!(lines[0].contains("title=quickstart failed%3A recovery is RECOVERED in every seed::3 of 6 recovered"), "{lines:#?}");
+        assert!(
+            lines[0].contains("title=quickstart failed%3A recovery is RECOVERED in every seed::3 of 6 recovered"),
+            "{lines:#?}"
+        );
         assert!(lines[0].contains("%0Aseed 3%3A STUCK") || lines[0].contains("%0Aseed 3: STUCK"), "{lines:#?}");
         let lines = of(&of_comparison(&sample::comparison()));
         assert!(lines[0].contains(",line=52,") && lines[0].contains("backoff%3A recovered"), "{lines:#?}");

@@ -134,7 +134,8 @@ mod tests {
     #[test]
     fn hostile_names_are_text() {
         let mut result = sample::pass();
-        let hostile = "]]><script>\u{0}\u{1b}[31m\u{1b}]0;x\u{7}\"'&\u{ffff}\u{fffe}\u{202e}\r\nזה 🌩 @all |`".to_string() + &"x".repeat(300);
+        let hostile = "]]><script>\u{0}\u{1b}[31m\u{1b}]0;x\u{7}\"'&\u{ffff}\u{fffe}\u{202e}\r\nזה 🌩 @all |`".to_string()
+            + &"x".repeat(300);
         let finding = FindingResult { gate: hostile.clone(), status: GateStatus::Fail, ..result.findings[0].clone() };
         result.findings = vec![FindingResult { observed: hostile.clone(), wanted: hostile.clone(), ..finding }; 500];
         (result.plan.name, result.plan.path) = (hostile.clone(), hostile.clone());
@@ -145,6 +146,10 @@ mod tests {
         assert!(!text.contains(illegal) && !text.contains("<script>"), "{}", &text[..2000]);
         let report = read(&of_run(&result));
         assert_eq!((report.tests, report.failures), (502, 500));
-        assert!(report.test_suites[0].test_cases[7].name.starts_with("]]><script>?"), "{:?}", report.test_suites[0].test_cases[7]);
+        assert!(
+            report.test_suites[0].test_cases[7].name.starts_with("]]><script>?"),
+            "{:?}",
+            report.test_suites[0].test_cases[7]
+        );
     }
 }

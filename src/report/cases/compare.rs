@@ -56,7 +56,9 @@ fn itself(index: usize, result: &CompareResult, others: &[Case]) -> Case {
     let missing = (policy.seeds.len() as u64) < result.planned;
     let broken = policy.seeds.iter().any(|row| row.outcome == RunOutcome::Aborted);
     // Somebody has to say it where no policy alone can.
-    let anyone = |of: &PolicyResult| (of.seeds.len() as u64) < result.planned || of.seeds.iter().any(|row| row.outcome == RunOutcome::Aborted);
+    let anyone = |of: &PolicyResult| {
+        (of.seeds.len() as u64) < result.planned || of.seeds.iter().any(|row| row.outcome == RunOutcome::Aborted)
+    };
     let first = index == 0 && !result.policies.iter().any(anyone);
     let ours = match result.outcome {
         RunOutcome::Pass if result.exit_code != 0 => RunOutcome::Aborted,

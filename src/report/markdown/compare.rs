@@ -40,6 +40,7 @@ fn policy(policy: &PolicyResult) -> Vec<String> {
 
 /// What a candidate changes: differences that are shown stand out.
 fn effects(policy: &PolicyResult) -> Vec<String> {
-    let shown = |said: String| if said.starts_with(['+', '-']) { format!("**{}**", text(&said, CELL)) } else { text(&said, CELL) };
+    let shown =
+        |said: String| if said.starts_with(['+', '-']) { format!("**{}**", text(&said, CELL)) } else { text(&said, CELL) };
     std::iter::once(name(&policy.name, CELL)).chain(SHOWN.map(|figure| shown(effect_cell(policy, figure)))).collect()
 }

@@ -16,6 +16,9 @@ pub fn text(text: &str, width: usize) -> String {
     let mut before = ' ';
     while let Some(c) = chars.next() {
         let next = chars.peek().copied().unwrap_or(' ');
+        if c == '.' && before.is_alphabetic() && next.is_alphanumeric() {
+            out.push(APART);
+        }
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -24,9 +27,9 @@ pub fn text(text: &str, width: usize) -> String {
             c => out.push(c),
         }
         // Mentions and references (`@name`, `#1`, `!1`, `~label`, `$1`), addresses and hosts: forges make links of these in text that is already escaped.
-        let refers = matches!(c, '@' | '#' | '!' | '~' | '$' | '%' | '&' | '^') && (next.is_alphanumeric() || matches!(next, '"' | '_'));
-        let address = (c == ':' && next == '/') || (c == '.' && before.is_alphabetic() && next.is_alphanumeric());
-        if refers || address {
+        let refers =
+            matches!(c, '@' | '#' | '!' | '~' | '$' | '%' | '&' | '^') && (next.is_alphanumeric() || matches!(next, '"' | '_'));
+        if refers || (c == ':' && next == '/') {
             out.push(APART);
         }
         before = c;
@@ -85,9 +88,9 @@ mod tests {
             ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
             ("a|b\nc", "a\\|b c"),
             ("**x** _y_ `z`", "\\*\\*x\\*\\* \\_y\\_ \\`z\\`"),
-            ("[x](http://x.example)", "\\[x\\](http:\u{200b}//x.\u{200b}example)"),
-            ("www.evil.example", "www.\u{200b}evil.\u{200b}example"),
-            ("ask @team about #12 and a@b.example", "ask @\u{200b}team about \\#\u{200b}12 and a@\u{200b}b.\u{200b}example"),
+            ("[x](http://x.example)", "\\[x\\](http:\u{200b}//x\u{200b}.example)"),
+            ("www.evil.example", "www\u{200b}.evil\u{200b}.example"),
+            ("ask @team about #12 and a@b.example", "ask @\u{200b}team about \\#\u{200b}12 and a@\u{200b}b\u{200b}.example"),
             ("&lt;b&gt;", "&amp;\u{200b}lt;b&amp;\u{200b}gt;"),
             ("- x", "\\- x"),
             ("12. x", "12\\. x"),

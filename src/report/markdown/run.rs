@@ -103,7 +103,7 @@ fn column(stretch: &Stretch, result: &RunResult) -> Column {
     let per_second = |count: f64| (seconds > 0.0).then(|| count / seconds);
     let attempts = sum(|window| window.attempts);
     Column {
-        name: stretch.name.clone(),
+        name: text(&stretch.name, CELL),
         goodput: per_second(sum(|window| window.succeeded)),
         offered: per_second(sum(|window| window.offered)),
         attempts: per_second(attempts),
