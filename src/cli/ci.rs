@@ -16,10 +16,10 @@ const MOST_BYTES: u64 = 1024 * 1024;
 pub fn tell(suites: &Suites, summary: &[u8]) {
     let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let mut err = std::io::stderr().lock();
-    if let Some(file) = path("GITHUB_STEP_SUMMARY") {
-        if let Err(error) = append(&file, summary, MOST_BYTES) {
-            let _ = writeln!(err, "warning: cannot add the summary to GITHUB_STEP_SUMMARY ({}): {error}", file.display());
-        }
+    if let Some(file) = path("GITHUB_STEP_SUMMARY")
+        && let Err(error) = append(&file, summary, MOST_BYTES)
+    {
+        let _ = writeln!(err, "warning: cannot add the summary to GITHUB_STEP_SUMMARY ({}): {error}", file.display());
     }
     if std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true") {
         let (root, current) = (path("GITHUB_WORKSPACE"), std::env::current_dir().ok());

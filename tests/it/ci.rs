@@ -129,3 +129,32 @@ fn reports_are_made_again_from_their_document() {
     let said = stormwake(&folder, &["report", "gone"]);
     assert!(said.code == Some(2) && said.err.contains("cannot read gone"), "{said:?}");
 }
+
+/// The jobs of the README's section on CI, as YAML.
+fn jobs() -> Vec<serde_json::Value> {
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let (_, section) = readme.split_once("\n## In CI\n").expect("a section on CI");
+    let section = section.split("\n## ").next().unwrap();
+    let blocks = section.split("```yaml\n").skip(1).map(|block| block.split("```").next().unwrap());
+    blocks.map(|block| serde_saphyr::from_str(block).unwrap_or_else(|error| panic!("{error}\n{block}"))).collect()
+}
+
+#[test]
+fn the_jobs_of_the_readme_are_jobs_and_their_commands_exist() {
+    let jobs = jobs();
+    let [github, gitlab] = jobs.as_slice() else { panic!("{jobs:#?}") };
+    let steps = github["jobs"]["recovery"]["steps"].as_array().unwrap();
+    assert_eq!(steps.last().unwrap()["if"], "always()");
+    assert_eq!(gitlab["recovery"]["artifacts"]["reports"]["junit"], "reports/**/junit.xml");
+    let scripts = steps.iter().map(|step| &step["run"]).chain(gitlab["recovery"]["script"].as_array().unwrap());
+    let lines = scripts.filter_map(|script| script.as_str()).flat_map(str::lines).map(str::trim);
+    let commands: Vec<&str> = lines.filter(|line| line.starts_with("stormwake ")).collect();
+    assert_eq!(commands.len(), 4, "{commands:?}");
+    let folder = Folder::new("ci-readme");
+    for command in commands {
+        let args: Vec<&str> = command.split(' ').skip(1).collect();
+        let said = stormwake(&folder, &args);
+        // The command is understood as far as the plan, which is the reader's.
+        assert!(said.code == Some(2) && said.err.contains(args[1]) && !said.err.contains("Usage:"), "{command}: {said:?}");
+    }
+}
