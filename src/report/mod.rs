@@ -11,6 +11,7 @@ pub mod events;
 pub mod folder;
 pub mod github;
 pub mod hlog;
+pub mod html;
 pub mod junit;
 pub mod layout;
 pub mod markdown;
