@@ -5,7 +5,7 @@ use super::finish::{Common, fail, folder, info, logged, progress, say_left, wall
 use super::metrics::{MetricsArgs, Watched};
 use super::run::{code_of_error, program};
 use super::simulate::{Going, Kept, frame, keep, not_simulated, phases, reseeded, seeds_of, stopped, threads_of};
-use super::{output, terminal};
+use super::{ci, output, terminal};
 use crate::engine::live::run::{RunSetup, run as run_live};
 use crate::engine::live::signal::Signals;
 use crate::engine::sim::{self, many::many};
@@ -14,12 +14,11 @@ use crate::gate::{Contestant, Curve, Outcome, judge_contest, worst};
 use crate::metrics::{RunRecord, StopReason};
 use crate::plan::{Candidate, Compare, Loaded, Plan};
 use crate::report::compare::{self, CompareInfo, CompareResult};
-use crate::report::compare_text;
-use crate::report::folder::{COMPARE, PAGE, ReportFolder};
-use crate::report::html;
+use crate::report::folder::ReportFolder;
 use crate::report::progress::Observers;
 use crate::report::prometheus::Subject;
 use crate::report::result::Engine;
+use crate::report::{cases, compare_text, markdown};
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -207,7 +206,7 @@ impl Contest<'_> {
         let stopped = stopped(planned * contestants.len() as u64, done);
         let findings = judge_contest(&self.compare.gates, &contestants[0], &contestants[1..]);
         let outcome = compare::conclude(&findings, &contestants, stopped.is_some() || halted > 0);
-        let mut code = code_of(outcome, stopped.as_ref(), unconfirmed, halted > 0);
+        let mut code = code_of(outcome, stopped.as_ref(), unconfirmed, halted > 0).advised(self.args.common.advisory);
         if halted > 0 {
             let _ = writeln!(std::io::stderr().lock(), "{halted} of {done} runs were ended by a stop condition of the plan");
         }
@@ -218,11 +217,11 @@ impl Contest<'_> {
         let frame = frame(plan, &phases);
         let info = CompareInfo { plan: &info, gates: &plan.gates, fleet, planned, stopped: stopped.as_ref(), frame };
         let result = compare::result(&contestants, &findings, info);
-        let page = || html::compare(&result, &self.loaded.effective);
-        if let Err(error) = folder.write(COMPARE, &compare::json(&result)).and_then(|()| folder.write(PAGE, page().as_bytes())) {
+        if let Err(error) = folder.write_compare(&result) {
             code = worse(code, fail(&error));
         }
         Signals::release();
+        ci::tell(&cases::of_comparison(&result), &markdown::of_comparison(&result));
         self.show(&result, &folder).map_or_else(|lost| worse(code, lost), |()| code)
     }
 

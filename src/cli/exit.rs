@@ -40,10 +40,32 @@ impl Code {
             Self::Interrupted(signal) => 128 + signal,
         }
     }
+
+    /// The code where a verdict is advice: 0 in the place of those that say what came out. What is no verdict (a bad plan, a run that was stopped or
+    /// refused, an error, faults that may still act) stays.
+    pub const fn advised(self, advisory: bool) -> Self {
+        match self {
+            Self::Fail | Self::Inconclusive if advisory => Self::Pass,
+            code => code,
+        }
+    }
 }
 
 impl From<Code> for ExitCode {
     fn from(code: Code) -> Self {
         code.number().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_changes_verdicts_alone() {
+        use Code::{CleanupUnconfirmed, Fail, Inconclusive, Internal, Interrupted, Pass, Refused, Stopped, Usage};
+        let all = [Pass, Fail, Usage, Inconclusive, Stopped, Refused, Internal, CleanupUnconfirmed, Interrupted(2)];
+        assert_eq!(all.map(|code| code.advised(true).number()), [0, 0, 2, 0, 4, 5, 6, 7, 130]);
+        assert_eq!(all.map(|code| code.advised(false)), all);
     }
 }

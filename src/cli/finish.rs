@@ -2,7 +2,7 @@
 
 use super::exit::Code;
 use super::logging::{self, Logged, Verbose};
-use super::{output, terminal};
+use super::{ci, output, terminal};
 use crate::engine::Observer;
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::run::commands::{NOTE_LENGTH, note};
@@ -12,10 +12,10 @@ use crate::gate::{Judgement, Outcome, judge};
 use crate::metrics::{Left, RunRecord, StopReason};
 use crate::plan::Loaded;
 use crate::report::events::{EventLog, Failure};
-use crate::report::folder::{EFFECTIVE, FolderError, RESULT, ReportFolder};
+use crate::report::folder::{EFFECTIVE, FolderError, ReportFolder};
 use crate::report::progress::{Manner, Observers, Progress};
 use crate::report::result::{Engine, PlanInfo, RunResult, json, result};
-use crate::report::text;
+use crate::report::{cases, markdown, text};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -42,6 +42,9 @@ pub struct Common {
     /// Why it is run: kept with the run, and said in its report.
     #[arg(long, value_name = "TEXT", value_parser = said)]
     pub note: Option<String>,
+    /// Tell the verdict in full, but end with 0 where it is fail or inconclusive. Other codes stay as they are.
+    #[arg(long)]
+    pub advisory: bool,
     /// Where reports go: to DIR/PLAN/RUN/.
     #[arg(long, value_name = "DIR", default_value = "reports")]
     pub out: PathBuf,
@@ -102,6 +105,7 @@ pub fn info(common: &Common, loaded: &Loaded, engine: Engine, now: u64) -> PlanI
         started_unix_ms: (engine == Engine::Live).then_some(now),
         operator: common.operator.clone(),
         note: common.note.clone(),
+        advisory: common.advisory,
         ..PlanInfo::of(loaded, &common.plan, engine)
     }
 }
@@ -202,7 +206,7 @@ impl Over {
     /// Judges the record and writes the report. The code is what the process ends with.
     pub fn write(mut self, record: &RunRecord, judgement: &Judgement) -> (RunResult, ReportFolder, Code) {
         let verdict = judge(record, judgement);
-        let code = code_of(record, verdict.outcome);
+        let code = code_of(record, verdict.outcome).advised(self.info.advisory);
         record.left.iter().for_each(say_left);
         self.info.exit_code = code.number();
         let mut result = result(record, &verdict, &self.info);
@@ -217,6 +221,7 @@ impl Over {
         let (result, folder, code) = self.write(record, judgement);
         // Whoever reads the verdict may read no more; nothing is left to put in order.
         Signals::release();
+        ci::tell(&cases::of_run(&result), &markdown::of_run(&result));
         show(common, &result, &folder).map_or_else(|lost| worse(code, lost), |()| code)
     }
 }
@@ -230,8 +235,7 @@ fn write_down(folder: &ReportFolder, result: &mut RunResult, record: &RunRecord,
     if result.exit_code != code.number() {
         result.exit_code = code.number();
         // What kept it from being written has been said already.
-        let _ = folder.write(RESULT, &json(result));
-        let _ = folder.write_page(result);
+        let _ = folder.write_again(result);
     }
     code
 }
@@ -320,6 +324,7 @@ mod tests {
             engine: Engine::Live,
             seed: 1,
             exit_code: 0,
+            advisory: false,
             started_unix_ms: None,
             expect: None,
             time_scale: None,
@@ -340,7 +345,7 @@ mod tests {
         };
         let mut result = result(&record, &judge(&record, &judgement), &info);
         let code = write_down(&folder, &mut result, &record, None, Code::Pass);
-        let document = std::fs::read(folder.path().join(RESULT)).unwrap();
+        let document = std::fs::read(folder.path().join(crate::report::folder::RESULT)).unwrap();
         let _ = std::fs::remove_dir_all(&root);
         let written: RunResult = serde_json::from_slice(&document).unwrap();
         assert_eq!((code, written.exit_code), (Code::Internal, Code::Internal.number()));

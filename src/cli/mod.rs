@@ -4,6 +4,7 @@ pub mod audit;
 pub mod bisect;
 pub mod calibrate;
 pub mod check;
+pub mod ci;
 pub mod compare;
 pub mod completions;
 pub mod exit;
@@ -17,6 +18,7 @@ pub mod otlp;
 pub mod output;
 pub mod policies;
 pub mod proxy;
+pub mod report;
 pub mod run;
 pub mod schema;
 pub mod simulate;
@@ -53,6 +55,8 @@ enum Command {
     Bisect(bisect::Args),
     /// Derive a model of a target, and of the way to it, from the report of a live run.
     Calibrate(calibrate::Args),
+    /// Make the reports of a run, of many seeds or of a comparison again from its document.
+    Report(report::Args),
     /// List the policies of real clients that a plan can name, or spell one out.
     Policies(policies::Args),
     /// Count how far apart backoffs carry clients that failed together.
@@ -117,6 +121,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Bisect(args) => bisect::run(args),
         Command::Calibrate(args) => calibrate::run(args),
+        Command::Report(args) => report::run(args),
         Command::Policies(args) => policies::run(args),
         Command::Audit(args) => audit::run(args),
         Command::Schema(args) => schema::run(args),

@@ -2,7 +2,7 @@
 
 use super::exit::Code;
 use super::finish::{Common, code_of, fail, folder, info, manner, observed, prepare, wall_millis, worse};
-use super::{output, terminal};
+use super::{ci, output, terminal};
 use crate::engine::live::clock::{Clock, LiveClock};
 use crate::engine::live::signal::Signals;
 use crate::engine::shared::WINDOW;
@@ -12,12 +12,11 @@ use crate::gate::{CURVES, Class, Curve, Outcome, SeedRun, SeedsVerdict, judge, j
 use crate::metrics::{RunRecord, StopReason};
 use crate::plan::{self, Loaded, Plan};
 use crate::report::curves::Frame;
-use crate::report::folder::{EFFECTIVE, PAGE, ReportFolder, SEEDS};
-use crate::report::html;
+use crate::report::folder::{EFFECTIVE, ReportFolder};
 use crate::report::result::Engine;
 use crate::report::seeds::{self, SeedsInfo, SeedsResult};
 use crate::report::seeds_progress::Tally;
-use crate::report::seeds_text;
+use crate::report::{cases, markdown, seeds_text};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -146,7 +145,7 @@ fn all(args: &Args, loaded: &Loaded) -> Code {
     let verdict = judge_seeds(&runs, expected(plan), plan.recovered.as_ref());
     let stopped = stopped(seeds.len() as u64, runs.len() as u64);
     let mut info = info(&args.common, loaded, Engine::Sim, now);
-    let mut code = code_of_many(&verdict, &codes, stopped.as_ref());
+    let mut code = code_of_many(&verdict, &codes, stopped.as_ref()).advised(args.common.advisory);
     let mut worst = verdict.worst.filter(|_| stopped.is_none());
     if let Some(index) = worst {
         match write_worst(args, loaded, &folder, runs[index].seed) {
@@ -164,11 +163,11 @@ fn all(args: &Args, loaded: &Loaded) -> Code {
     let frame = frame(plan, &phases);
     let more = SeedsInfo { plan: &info, gates: &plan.gates, planned, stopped: stopped.as_ref(), frame };
     let result = seeds::result(&runs, &verdict, more);
-    let page = || html::seeds(&result, &loaded.effective);
-    if let Err(error) = folder.write(SEEDS, &seeds::json(&result)).and_then(|()| folder.write(PAGE, page().as_bytes())) {
+    if let Err(error) = folder.write_seeds(&result) {
         code = worse(code, fail(&error));
     }
     Signals::release();
+    ci::tell(&cases::of_seeds(&result), &markdown::of_seeds(&result));
     show(args, &result, &folder, worst.map(|index| runs[index].seed)).map_or_else(|lost| worse(code, lost), |()| code)
 }
 

@@ -43,6 +43,9 @@ pub struct CompareResult {
     pub outcome: RunOutcome,
     /// The exit code of the process.
     pub exit_code: u8,
+    /// Whether a failed or inconclusive outcome ends the process with 0 (`--advisory`); left out where it does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub advisory: bool,
     /// Why not every run was made; null where every one was.
     pub stopped: Option<Stopped>,
     /// How many runs each policy was to have.
@@ -161,6 +164,7 @@ pub fn result(contestants: &[Contestant], findings: &[Finding], info: CompareInf
         started_unix_ms: info.plan.started_unix_ms,
         outcome: outcome(ended),
         exit_code: info.plan.exit_code,
+        advisory: info.plan.advisory,
         stopped: info.stopped.map(stopped),
         planned: info.planned,
         gates: findings.iter().map(finding).collect(),

@@ -7,7 +7,7 @@ use super::layout::{NONE, Style, number};
 use super::result::{GateStatus, RunOutcome};
 use super::seeds_text::{LABEL, class_counts, interrupted, interval, labelled, shown};
 use super::text::gates::finding_lines;
-use super::text::headline::{Headline, gates_in_words};
+use super::text::headline::{Ended, Headline, gates_in_words};
 use super::text::report_line;
 use crate::metrics::{Figure, Unit};
 
@@ -44,7 +44,8 @@ fn finished(mut lines: Vec<String>, report: Option<&str>, style: &Style) -> Stri
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-fn header(result: &CompareResult, style: &Style) -> Vec<String> {
+/// The first line, and others for what does not fit: outcome, plan, fleet, exit code.
+pub(super) fn header(result: &CompareResult, style: &Style) -> Vec<String> {
     let runs = |policy: &PolicyResult| policy.seeds.len();
     let said = match (result.outcome, result.gates.is_empty()) {
         (RunOutcome::Pass, true) => "policies compared".to_string(),
@@ -58,7 +59,7 @@ fn header(result: &CompareResult, style: &Style) -> Vec<String> {
     let gates = gates_in_words(result.gates.len(), of(GateStatus::Fail), of(GateStatus::Inconclusive));
     let why = if result.outcome == RunOutcome::Pass { Vec::new() } else { stopped.into_iter().chain(gates).collect() };
     let (title, run) = (result.plan.name.clone(), vec![format!("fleet {}", result.fleet)]);
-    Headline { why, said: vec![said], title, run }.lines(result.outcome, result.exit_code, style)
+    Headline { why, said: vec![said], title, run }.lines(result.outcome, Ended::of(result.exit_code, result.advisory), style)
 }
 
 /// A label and cells of so many columns, a space behind each; the line is cut at the width.
@@ -86,6 +87,7 @@ fn policies_block(policies: &[&PolicyResult], result: &CompareResult, style: &St
     lines
 }
 
+/// Between which bounds the share of its runs that recover lies.
 pub(super) fn bounds(policy: &PolicyResult) -> String {
     let text = interval(&policy.recovered);
     text.split_once("interval ").map_or(text.clone(), |(_, bounds)| bounds.to_string())
@@ -100,7 +102,7 @@ pub(super) fn short(figure: Figure, value: Option<f64>) -> String {
 }
 
 /// `8.2s (7.1s-9s)`, the median and the range.
-fn cell(policy: &PolicyResult, figure: Figure) -> String {
+pub(super) fn cell(policy: &PolicyResult, figure: Figure) -> String {
     let spread = policy.figures.iter().find(|spread| spread.figure == figure.word() && spread.runs > 0);
     let Some(spread) = spread else { return NONE.into() };
     let [median, min, max] = [spread.median, spread.min, spread.max].map(|value| short(figure, value));
@@ -118,7 +120,8 @@ fn effects_block(candidates: &[PolicyResult], style: &Style) -> Vec<String> {
     lines
 }
 
-fn effect_cell(policy: &PolicyResult, figure: Figure) -> String {
+/// What a candidate changes in a figure; that no difference is shown, where none is.
+pub(super) fn effect_cell(policy: &PolicyResult, figure: Figure) -> String {
     let Some(effect) = policy.effects.iter().find(|effect| effect.figure == figure.word()) else { return NONE.into() };
     match effect.difference {
         Difference::Unknown => NONE.into(),

@@ -4,8 +4,11 @@
 //! Files appear whole or not at all (written beside, then renamed); only `events.ndjson` grows as the run goes on.
 //! Names from plans cannot leave the folder they are meant for.
 
+use super::cases::{self, Suites};
+use super::compare::{self, CompareResult};
 use super::result::{RunResult, json};
-use super::{hgrm, hlog, html, windows_csv};
+use super::seeds::{self, SeedsResult};
+use super::{hgrm, hlog, html, junit, markdown, windows_csv};
 use crate::metrics::RunRecord;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -21,6 +24,10 @@ pub const LATENCY: &str = "latency.hlog";
 pub const PAGE: &str = "report.html";
 /// The run's events, written as they happen.
 pub const EVENTS: &str = "events.ndjson";
+/// What was judged, as CI systems read test results.
+pub const JUNIT: &str = "junit.xml";
+/// The summary.
+pub const SUMMARY: &str = "summary.md";
 /// The plan after variables and overrides.
 pub const EFFECTIVE: &str = "effective.yaml";
 
@@ -97,10 +104,21 @@ impl ReportFolder {
             match fs::create_dir(&path) {
                 Ok(()) => return Self { path }.probed(),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                // A run that never began took the plan's folder with it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir_all(&parent).map_err(unwritable)?,
                 Err(source) => return Err(FolderError::Unwritable { path, source }),
             }
         }
         Err(FolderError::NoNameLeft(parent.join(run)))
+    }
+
+    /// A folder to write a report into again, or another; made where it is not there.
+    ///
+    /// # Errors
+    /// One that cannot be made.
+    pub fn at(path: &Path) -> Result<Self, FolderError> {
+        fs::create_dir_all(path).map_err(|source| FolderError::Unwritable { path: path.to_path_buf(), source })?;
+        Ok(Self { path: path.to_path_buf() })
     }
 
     /// Where it is.
@@ -124,6 +142,8 @@ impl ReportFolder {
     pub fn discard(self) {
         // Nothing depends on it: what cannot be removed stays as an empty report.
         let _ = fs::remove_dir_all(&self.path);
+        // The plan's folder goes with its last run.
+        let _ = self.path.parent().map(fs::remove_dir);
     }
 
     /// Opens the log of events. Unbuffered: each write reaches the file.
@@ -156,29 +176,79 @@ impl ReportFolder {
     /// # Errors
     /// The first file that could not be written.
     pub fn write_report(&self, result: &RunResult, record: &RunRecord) -> Result<(), FolderError> {
-        let into_memory = "memory takes every write";
-        let mut csv = Vec::new();
-        windows_csv::write(&mut csv, result).expect(into_memory);
         let mut log = Vec::new();
         let path = self.path.join(LATENCY);
         let logged = hlog::write(&mut log, record, result.started_unix_ms).map_err(|source| FolderError::File { path, source });
         let document = self.write(RESULT, &json(result));
-        let series = self.write(WINDOWS, &csv);
+        let made = self.write_made(result, &self.plan());
         let histograms = logged.and_then(|()| self.write(LATENCY, &log));
         let percentiles = hgrm::files(record).into_iter().map(|(name, text)| self.write(&name, text.as_bytes()));
         let percentiles = percentiles.fold(Ok(()), Result::and);
-        let page = self.write_page(result);
-        document.and(series).and(histograms).and(percentiles).and(page)
+        document.and(made).and(histograms).and(percentiles)
     }
 
-    /// Writes the page of a run. The plan on it is the one that stands in the folder.
+    /// Writes a run's document again, and what is made from it.
     ///
     /// # Errors
-    /// A file that cannot be written.
-    pub fn write_page(&self, result: &RunResult) -> Result<(), FolderError> {
-        // One that is not there is said to be unknown.
-        let plan = fs::read_to_string(self.path.join(EFFECTIVE)).unwrap_or_default();
-        self.write(PAGE, html::run(result, &plan).as_bytes())
+    /// The first file that could not be written.
+    pub fn write_again(&self, result: &RunResult) -> Result<(), FolderError> {
+        self.write(RESULT, &json(result)).and(self.write_made(result, &self.plan()))
+    }
+
+    /// The plan that stands in it; none is said to be unknown.
+    fn plan(&self) -> String {
+        fs::read_to_string(self.path.join(EFFECTIVE)).unwrap_or_default()
+    }
+
+    /// Writes what is made from the run's document and the text of its plan, and can be made again from them.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub fn write_made(&self, result: &RunResult, plan: &str) -> Result<(), FolderError> {
+        let mut csv = Vec::new();
+        windows_csv::write(&mut csv, result).expect("memory takes every write");
+        let series = self.write(WINDOWS, &csv);
+        let told = self.write_told(&cases::of_run(result), &markdown::of_run(result));
+        series.and(told).and(self.write(PAGE, html::run(result, plan).as_bytes()))
+    }
+
+    /// Writes the report of many seeds.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub fn write_seeds(&self, result: &SeedsResult) -> Result<(), FolderError> {
+        self.write(SEEDS, &seeds::json(result)).and(self.write_seeds_made(result, &self.plan()))
+    }
+
+    /// Writes what is made from the document of many seeds and the text of their plan.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub fn write_seeds_made(&self, result: &SeedsResult, plan: &str) -> Result<(), FolderError> {
+        let told = self.write_told(&cases::of_seeds(result), &markdown::of_seeds(result));
+        told.and(self.write(PAGE, html::seeds(result, plan).as_bytes()))
+    }
+
+    /// Writes the report of a comparison.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub fn write_compare(&self, result: &CompareResult) -> Result<(), FolderError> {
+        self.write(COMPARE, &compare::json(result)).and(self.write_compare_made(result, &self.plan()))
+    }
+
+    /// Writes what is made from the document of a comparison and the text of its plan.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub fn write_compare_made(&self, result: &CompareResult, plan: &str) -> Result<(), FolderError> {
+        let told = self.write_told(&cases::of_comparison(result), &markdown::of_comparison(result));
+        told.and(self.write(PAGE, html::compare(result, plan).as_bytes()))
+    }
+
+    fn write_told(&self, suites: &Suites, summary: &[u8]) -> Result<(), FolderError> {
+        let cases = self.write(JUNIT, &junit::xml(suites));
+        cases.and(self.write(SUMMARY, summary))
     }
 
     fn probed(self) -> Result<Self, FolderError> {
@@ -277,6 +347,8 @@ mod tests {
         assert!(files(first.path()).is_empty(), "the probe is gone");
         second.discard();
         assert_eq!(files(&temp.0.join("storm")), ["19700101T000000Z-seed7"]);
+        first.discard();
+        assert!(files(&temp.0).is_empty(), "a run that never began leaves nothing");
     }
 
     #[test]
@@ -287,9 +359,9 @@ mod tests {
         folder.events().unwrap().write_all(b"{}\n").unwrap();
         folder.write(EFFECTIVE, b"name: storm\n").unwrap();
         folder.write_report(&sample::stuck(), &record).unwrap();
-        let percentiles = ["latency-after.hgrm", "latency-before.hgrm", "latency.hgrm"];
-        let [after, before, whole] = percentiles;
-        assert_eq!(files(folder.path()), [EFFECTIVE, EVENTS, after, before, whole, LATENCY, PAGE, RESULT, WINDOWS]);
+        let [after, before, whole] = ["latency-after.hgrm", "latency-before.hgrm", "latency.hgrm"];
+        let wanted = [EFFECTIVE, EVENTS, JUNIT, after, before, whole, LATENCY, PAGE, RESULT, SUMMARY, WINDOWS];
+        assert_eq!(files(folder.path()), wanted);
         let read: RunResult = serde_json::from_slice(&fs::read(folder.path().join(RESULT)).unwrap()).unwrap();
         assert_eq!(read, sample::stuck());
     }
@@ -312,7 +384,7 @@ mod tests {
         let error = folder.write_report(&sample::stuck(), &sample::record()).unwrap_err().to_string();
         assert!(error.contains("result.json"), "{error}");
         let left = files(folder.path());
-        let wanted = [LATENCY, PAGE, RESULT, WINDOWS, "latency.hgrm"];
+        let wanted = [JUNIT, LATENCY, PAGE, RESULT, SUMMARY, WINDOWS, "latency.hgrm"];
         assert!(wanted.iter().all(|name| left.iter().any(|known| known == name)), "{left:?}");
         assert!(left.iter().all(|name| !name.starts_with('.')), "no part stays: {left:?}");
     }

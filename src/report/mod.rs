@@ -1,8 +1,10 @@
-//! A run's record to bytes: text, HTML, JSON, CSV, HDR interval log, percentile text, event log, and the schemas of what it reads and writes.
+//! A run's record to bytes: text, HTML, Markdown, JSON, CSV, JUnit, annotations, HDR interval log, percentile text, event log, and the schemas of what it
+//! reads and writes.
 
 pub mod audit;
 pub mod bisect;
 pub mod calibrate;
+pub mod cases;
 pub mod compare;
 pub mod compare_text;
 pub mod curve;
@@ -10,10 +12,13 @@ pub mod curves;
 pub mod events;
 mod fault_text;
 pub mod folder;
+pub mod github;
 pub mod hgrm;
 pub mod hlog;
 pub mod html;
+pub mod junit;
 pub mod layout;
+pub mod markdown;
 #[cfg(feature = "otlp")]
 pub mod otlp;
 pub mod plan_text;

@@ -103,6 +103,9 @@ pub struct RunResult {
     pub outcome: RunOutcome,
     /// The exit code of the process.
     pub exit_code: u8,
+    /// Whether a failed or inconclusive outcome ends the process with 0 (`--advisory`); left out where it does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub advisory: bool,
     /// Why the outcome is what it is, a sentence each.
     pub reasons: Vec<String>,
     /// How long the run was, in milliseconds.

@@ -193,6 +193,7 @@ pub fn plan() -> PlanInfo {
         engine: Engine::Live,
         seed: 7,
         exit_code: 0,
+        advisory: false,
         started_unix_ms: Some(1_796_021_712_000),
         expect: None,
         time_scale: None,

@@ -36,6 +36,9 @@ pub struct SeedsResult {
     pub outcome: RunOutcome,
     /// The exit code of the process.
     pub exit_code: u8,
+    /// Whether a failed or inconclusive outcome ends the process with 0 (`--advisory`); left out where it does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub advisory: bool,
     /// Why not every seed was run; null where every one was.
     pub stopped: Option<Stopped>,
     /// How many seeds were to be run.
@@ -205,6 +208,7 @@ pub fn result(runs: &[SeedRun], verdict: &SeedsVerdict, info: SeedsInfo) -> Seed
         note: info.plan.note.clone(),
         outcome: if info.stopped.is_some() { RunOutcome::Aborted } else { outcome(verdict.outcome) },
         exit_code: info.plan.exit_code,
+        advisory: info.plan.advisory,
         stopped: info.stopped.map(stopped),
         planned: info.planned,
         recovered: share(verdict.wanted, runs, info.plan.expect),

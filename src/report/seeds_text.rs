@@ -4,7 +4,7 @@ use super::layout::{NONE, Style, columns, count, factor, millis, number, percent
 use super::result::{GateStatus, RecoveryClass, RunOutcome, Stopped, WaveVerdict};
 use super::seeds::{ActionSpread, ClassCount, FigureSpread, GateCount, SeedRow, SeedsResult, ShareResult};
 use super::text::gates::{are_counted, finding_lines, gate_lines, held_words, signed};
-use super::text::headline::{Headline, gates_in_words};
+use super::text::headline::{Ended, Headline, gates_in_words};
 use super::text::report_line;
 use crate::metrics::{Figure, Unit};
 
@@ -40,7 +40,7 @@ const IF_ANY: [Figure; 4] = [Figure::Duplicates, Figure::Refused, Figure::Unreso
 /// The verdict on many runs as text of at most 24 lines, each at most `style.width` columns. `report` is where the report is.
 pub fn verdict(result: &SeedsResult, style: &Style, report: Option<&str>) -> String {
     let mut lines = header(result, style);
-    lines.push(line("seeds", &seeds(result), style));
+    lines.push(line("seeds", &range_of_seeds(result), style));
     lines.extend(actions(result, style));
     lines.push(String::new());
     let mut foot = worst(result, style);
@@ -64,6 +64,11 @@ pub fn verdict(result: &SeedsResult, style: &Style, report: Option<&str>) -> Str
 }
 
 fn spreads(result: &SeedsResult, style: &Style) -> Vec<String> {
+    shown_spreads(result).into_iter().map(|spread| spread_line(spread, result, style)).collect()
+}
+
+/// The figures that are worth a line, in their order.
+pub(super) fn shown_spreads(result: &SeedsResult) -> Vec<&FigureSpread> {
     let of = |figure: &Figure| result.figures.iter().find(|spread| spread.figure == figure.word());
     let same = |a: &FigureSpread, b: &FigureSpread| (a.min, a.median, a.max) == (b.min, b.median, b.max);
     let shown = |figure: &Figure| {
@@ -74,7 +79,7 @@ fn spreads(result: &SeedsResult, style: &Style) -> Vec<String> {
         }
         // Where everything that failed was lost, one line says it.
         let said = *figure == Figure::Lost && of(&Figure::Failed).is_some_and(|failed| same(failed, spread));
-        (!said).then(|| spread_line(spread, result, style))
+        (!said).then_some(spread)
     };
     SHOWN.iter().filter_map(shown).collect()
 }
@@ -98,7 +103,8 @@ fn actions(result: &SeedsResult, style: &Style) -> Vec<String> {
     lines.into_iter().flatten().collect()
 }
 
-fn header(result: &SeedsResult, style: &Style) -> Vec<String> {
+/// The first line, and others for what does not fit: outcome, how many recovered, plan, exit code.
+pub(super) fn header(result: &SeedsResult, style: &Style) -> Vec<String> {
     let count = |wrong: fn(&GateCount) -> bool| result.gates.iter().filter(|gate| wrong(gate)).count();
     let (failed, unknown) = (count(|gate| gate.fail > 0), count(|gate| gate.fail == 0 && gate.inconclusive > 0));
     let gates = gates_in_words(result.gates.len(), failed, unknown).map(|words| words + " in some seed");
@@ -112,11 +118,11 @@ fn header(result: &SeedsResult, style: &Style) -> Vec<String> {
         _ => (stopped.into_iter().chain([recovered]).chain(gates).collect(), Vec::new()),
     };
     let title = result.plan.name.clone();
-    Headline { why, said, title, run: Vec::new() }.lines(result.outcome, result.exit_code, style)
+    Headline { why, said, title, run: Vec::new() }.lines(result.outcome, Ended::of(result.exit_code, result.advisory), style)
 }
 
 /// `1 to 20: RECOVERED 17, STUCK 3`.
-fn seeds(result: &SeedsResult) -> String {
+pub(super) fn range_of_seeds(result: &SeedsResult) -> String {
     let (Some(first), Some(last)) = (result.seeds.first(), result.seeds.last()) else { return NONE.into() };
     let range = if first.seed == last.seed { first.seed.to_string() } else { format!("{} to {}", first.seed, last.seed) };
     if result.classes.is_empty() { range } else { format!("{range}: {}", class_counts(&result.classes)) }
@@ -127,6 +133,7 @@ pub(super) fn interrupted(stopped: &Stopped, done: usize, planned: u64, what: &s
     format!("by {} after {done} of {planned} {what}", stopped.detail)
 }
 
+/// `3 of 6 recovered (95% interval 15% to 95%)`.
 pub(super) fn headline(share: &ShareResult, expected: bool) -> String {
     let what = match share.class {
         Some(class) if expected && share.runs == share.of => format!("{}, as expected", class_word(class)),
@@ -180,12 +187,18 @@ fn columns_of(label: &str, median: &str, range: &str, seeds: &str, style: &Style
 }
 
 fn spread_line(spread: &FigureSpread, result: &SeedsResult, style: &Style) -> String {
+    let [figure, median, range, seeds] = spread_cells(spread, result);
+    columns_of(&figure, &median, &range, &seeds, style)
+}
+
+/// A figure over many runs: its name, the median, the range, how many runs have it.
+pub(super) fn spread_cells(spread: &FigureSpread, result: &SeedsResult) -> [String; 4] {
     let all = result.recovered.of;
     let seeds = if spread.runs < all { format!("{} of {all}", spread.runs) } else { all.to_string() };
     let never = if spread.never > 0 { format!(", {} never", spread.never) } else { String::new() };
     let waves = if spread.figure == Figure::WaveScore.word() { wave_counts(result) } else { String::new() };
     let (median, range) = (middle(spread), range(spread).unwrap_or_default());
-    columns_of(&labelled(&spread.figure), &median, &range, &format!("{seeds}{never}{waves}"), style)
+    [labelled(&spread.figure), median, range, format!("{seeds}{never}{waves}")]
 }
 
 /// `: WAVES 17, NONE 3`.
@@ -238,10 +251,15 @@ pub(super) fn shown(figure: &str, value: Option<f64>) -> String {
 }
 
 fn worst(result: &SeedsResult, style: &Style) -> Vec<String> {
-    let Some(row) = result.seeds.iter().find(|row| Some(row.seed) == result.worst) else { return Vec::new() };
+    let Some(said) = worst_said(result) else { return Vec::new() };
     let room = style.width.saturating_sub(LABEL);
     let label = |(index, text): (usize, &String)| line(if index == 0 { "worst" } else { "" }, text, style);
-    style.wrap(&said(row), room, SENTENCE).iter().enumerate().map(label).collect()
+    style.wrap(&said, room, SENTENCE).iter().enumerate().map(label).collect()
+}
+
+/// The worst run in a sentence.
+pub(super) fn worst_said(result: &SeedsResult) -> Option<String> {
+    result.seeds.iter().find(|row| Some(row.seed) == result.worst).map(said)
 }
 
 /// A run in a sentence.
@@ -274,15 +292,24 @@ fn gates(result: &SeedsResult, style: &Style) -> Vec<String> {
     share.chain(urgent.into_iter().flat_map(lines)).chain(held).collect()
 }
 
-fn count_lines(count: &GateCount, style: &Style) -> Vec<String> {
-    let status = match (count.fail, count.inconclusive) {
+/// What became of a gate over many runs: a failure decides, and then a run without evidence.
+pub(super) fn gate_status(count: &GateCount) -> GateStatus {
+    match (count.fail, count.inconclusive) {
         (0, 0) => GateStatus::Pass,
         (0, _) => GateStatus::Inconclusive,
         _ => GateStatus::Fail,
-    };
+    }
+}
+
+/// `held in 4 of 6, 1 without evidence`.
+pub(super) fn held(count: &GateCount) -> String {
     let all = count.pass + count.fail + count.inconclusive;
     let unknown = if count.inconclusive > 0 { format!(", {} without evidence", count.inconclusive) } else { String::new() };
-    gate_lines(status, &count.gate, &format!("held in {} of {all}{unknown}", count.pass), count.line, LABEL, style)
+    format!("held in {} of {all}{unknown}", count.pass)
+}
+
+fn count_lines(count: &GateCount, style: &Style) -> Vec<String> {
+    gate_lines(gate_status(count), &count.gate, &held(count), count.line, LABEL, style)
 }
 
 #[cfg(test)]

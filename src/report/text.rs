@@ -3,7 +3,7 @@
 //! It aims at 24 lines. What decides is never cut for that: the sentence, the reasons, every gate that did not hold and the path of the
 //! report are told whole, and the curve and the figures give way to them; where that is not enough, there are more lines.
 
-mod facts;
+pub(super) mod facts;
 pub(super) mod gates;
 pub(super) mod headline;
 mod lines;
@@ -16,7 +16,7 @@ use super::layout::Style;
 use super::result::RunResult;
 use facts::facts;
 use gates::{gates, why};
-use headline::Headline;
+use headline::{Ended, Headline};
 use lines::LABEL;
 
 /// Lines of a screen.
@@ -47,7 +47,7 @@ pub fn verdict(result: &RunResult, style: &Style, report: Option<&str>) -> Strin
 
 /// What stands above the reasons and gates, and what below.
 fn around(result: &RunResult, style: &Style, report: Option<&str>, (height, tight): Shares) -> (Vec<String>, Vec<String>) {
-    let mut head = Headline::of(result).lines(result.outcome, result.exit_code, style);
+    let mut head = header(result, style);
     head.extend(result.recovery.iter().flat_map(|recovery| style.wrap(&recovery.sentence, style.width, SENTENCE)));
     head.push(String::new());
     let curve = curve(result, style, height);
@@ -58,6 +58,11 @@ fn around(result: &RunResult, style: &Style, report: Option<&str>, (height, tigh
     let mut facts = facts(result, style, tight);
     facts.extend(report.map(|path| report_line(path, LABEL, style)));
     (head, facts)
+}
+
+/// The first line, and others for what does not fit: outcome, class, plan, seed, exit code.
+pub(super) fn header(result: &RunResult, style: &Style) -> Vec<String> {
+    Headline::of(result).lines(result.outcome, Ended::of(result.exit_code, result.advisory), style)
 }
 
 /// Where the report is: never cut, for a path is there to be copied.

@@ -4,6 +4,7 @@
 mod bad_input;
 mod bisect;
 mod calibrate;
+mod ci;
 mod devices;
 mod driven;
 mod external;

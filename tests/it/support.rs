@@ -81,9 +81,10 @@ impl From<Output> for Said {
     }
 }
 
-/// The binary with these arguments, in a folder, without a terminal.
+/// The binary with these arguments, in a folder, without a terminal, and without the job that these tests may be a step of.
 pub fn command(folder: &Folder, args: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
+    ["GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE"].iter().for_each(|name| _ = command.env_remove(name));
     command.args(args).current_dir(folder.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -30,6 +30,7 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
         started_unix_ms: plan.started_unix_ms,
         outcome: outcome(verdict.outcome),
         exit_code: plan.exit_code,
+        advisory: plan.advisory,
         reasons: verdict.reasons.clone(),
         duration_ms: record.ended.as_millis(),
         length_ms: record.length.as_millis(),

@@ -21,6 +21,8 @@ pub struct PlanInfo {
     pub seed: u64,
     /// The exit code, from the one table of exit codes.
     pub exit_code: u8,
+    /// Whether a failed or inconclusive outcome ends the process with 0.
+    pub advisory: bool,
     /// When the run started, in milliseconds since the Unix epoch; none in virtual time.
     pub started_unix_ms: Option<u64>,
     /// The class that the plan expects.
@@ -48,6 +50,7 @@ impl PlanInfo {
             engine,
             seed: plan.seed,
             exit_code: 0,
+            advisory: false,
             started_unix_ms: None,
             expect: plan.expect.as_ref().map(|expect| expect.class),
             time_scale: plan.time_scale.map(|scale| scale.to_string()),

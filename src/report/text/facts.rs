@@ -2,7 +2,7 @@
 
 use super::lines::{LABEL, label_line, parts_line, parts_lines};
 use super::people::people;
-use crate::report::layout::{NONE, Style, count, factor, millis, number, percent, rate};
+use crate::report::layout::{NONE, Style, columns, count, factor, millis, number, percent, rate};
 use crate::report::result::{
     ActionResult, ActionStatus, DestinationResult, FaultResult, ProxyResult, RunResult, ServiceResult, Totals, WaveResult,
     WaveVerdict,
@@ -12,6 +12,8 @@ use crate::report::result::{
 const DESTINATIONS: usize = 3;
 /// Proxies that have a line each.
 const PROXIES: usize = 3;
+/// Columns of a line that may be as long as what it says.
+const UNBROKEN: usize = 400;
 /// Above this, retries that a requeue made look like first attempts are worth a warning.
 const WORTH_A_WARNING: f64 = 0.2;
 
@@ -37,6 +39,21 @@ pub(super) fn facts(result: &RunResult, style: &Style, tight: bool) -> Vec<Strin
         lines.push(label_line("limits", &format!("reached: {}", limits.join(", ")), style));
     }
     lines
+}
+
+/// The figures of the whole run, each with its label; what goes on under a label has an empty one.
+pub(in crate::report) fn facts_of(result: &RunResult) -> Vec<(String, String)> {
+    let style = Style { width: UNBROKEN, ..Style::default() };
+    let parted = |line: String| {
+        let mut used = 0;
+        let label = |c: &char| {
+            used += columns(c.encode_utf8(&mut [0; 4]));
+            used <= LABEL
+        };
+        let label: String = line.chars().take_while(label).collect();
+        (label.trim().to_string(), line[label.len()..].trim().replace("  ", " · "))
+    };
+    facts(result, &style, false).into_iter().map(parted).collect()
 }
 
 /// A count and its word; nothing where it is nought.

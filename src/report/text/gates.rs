@@ -86,12 +86,17 @@ pub(in crate::report) fn gate_lines(
         .collect()
 }
 
+/// The reasons that neither the sentence nor a gate gives already.
+pub(in crate::report) fn unsaid(result: &RunResult) -> impl Iterator<Item = &String> {
+    let said = result.recovery.as_ref().map(|recovery| recovery.sentence.as_str());
+    let by_sentence = move |reason: &str| said.is_some_and(|said| !said.is_empty() && reason.ends_with(said));
+    let by_gate = |reason: &str| result.findings.iter().any(|finding| reason.starts_with(&format!("{}: ", finding.gate)));
+    result.reasons.iter().filter(move |reason| !by_sentence(reason) && !by_gate(reason))
+}
+
 /// Why the outcome is what it is, as far as neither the sentence above nor the gates say it.
 pub(super) fn why(result: &RunResult, style: &Style) -> Vec<String> {
-    let said = result.recovery.as_ref().map(|recovery| recovery.sentence.as_str());
-    let by_sentence = |reason: &str| said.is_some_and(|said| !said.is_empty() && reason.ends_with(said));
-    let by_gate = |reason: &str| result.findings.iter().any(|finding| reason.starts_with(&format!("{}: ", finding.gate)));
-    let mut reasons: Vec<&String> = result.reasons.iter().filter(|reason| !by_sentence(reason) && !by_gate(reason)).collect();
+    let mut reasons: Vec<&String> = unsaid(result).collect();
     let more = reasons.len().saturating_sub(super::REASONS);
     reasons.truncate(super::REASONS);
     let mut lines: Vec<String> =

@@ -12,6 +12,20 @@ const TITLE: usize = 8;
 /// The most lines of what does not fit the first.
 const MORE: usize = 3;
 
+/// What the process ends with, and whether the outcome has a say in it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::report) struct Ended {
+    exit_code: u8,
+    /// Whether it is 0 although the outcome is no pass.
+    advisory: bool,
+}
+
+impl Ended {
+    pub(in crate::report) fn of(exit_code: u8, advisory: bool) -> Self {
+        Self { exit_code, advisory }
+    }
+}
+
 /// What a headline says, most important first.
 #[derive(Clone, Debug, Default)]
 pub(in crate::report) struct Headline {
@@ -35,7 +49,7 @@ impl Headline {
     }
 
     /// One line, with the exit code at its end; what does not fit follows on others. The title gives way first, in its middle.
-    pub(in crate::report) fn lines(&self, outcome: RunOutcome, exit_code: u8, style: &Style) -> Vec<String> {
+    pub(in crate::report) fn lines(&self, outcome: RunOutcome, ended: Ended, style: &Style) -> Vec<String> {
         let (word, colour) = match outcome {
             RunOutcome::Pass => ("PASS", Colour::Green),
             RunOutcome::Fail => ("FAIL", Colour::Red),
@@ -43,7 +57,9 @@ impl Headline {
             RunOutcome::Aborted => ("ABORTED", Colour::Yellow),
         };
         let dot = if style.ascii { " - " } else { " · " };
-        let exit = style.fit(&format!("{dot}exit {exit_code}"), style.width.saturating_sub(word.len()));
+        let advisory = if ended.advisory { format!("{dot}advisory") } else { String::new() };
+        let exit = format!("{advisory}{dot}exit {}", ended.exit_code);
+        let exit = style.fit(&exit, style.width.saturating_sub(word.len()));
         let room = style.width.saturating_sub(word.len() + 2 + columns(&exit));
         let parts: Vec<String> = self.parts(room, dot, style).iter().map(|part| style.clean(part)).collect();
         let fits = |n: &usize| columns(&parts[..*n].join(dot)) <= room;
