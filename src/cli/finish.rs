@@ -175,6 +175,7 @@ fn write_down(folder: &ReportFolder, result: &mut RunResult, record: &RunRecord,
         result.exit_code = code.number();
         // What kept it from being written has been said already.
         let _ = folder.write(RESULT, &json(result));
+        let _ = folder.write_page(result);
     }
     code
 }

@@ -59,14 +59,15 @@ pub fn curve(result: &RunResult, style: &Style, height: usize) -> Vec<String> {
 }
 
 /// A stub of a window at the end says nothing about a rate.
-fn whole_windows(result: &RunResult) -> &[WindowResult] {
+pub(super) fn whole_windows(result: &RunResult) -> &[WindowResult] {
     match result.windows.split_last() {
         Some((last, rest)) if !rest.is_empty() && result.duration_ms < last.t_ms + result.window_ms / 2 => rest,
         _ => &result.windows,
     }
 }
 
-fn window_seconds(result: &RunResult, window: &WindowResult) -> f64 {
+/// How long a window really was, in seconds.
+pub(super) fn window_seconds(result: &RunResult, window: &WindowResult) -> f64 {
     let length = result.duration_ms.saturating_sub(window.t_ms).clamp(1, result.window_ms.max(1));
     length as f64 / 1e3
 }

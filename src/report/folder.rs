@@ -5,7 +5,7 @@
 //! Names from plans cannot leave the folder they are meant for.
 
 use super::result::{RunResult, json};
-use super::{hlog, windows_csv};
+use super::{hlog, html, windows_csv};
 use crate::metrics::RunRecord;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -17,6 +17,8 @@ pub const RESULT: &str = "result.json";
 pub const WINDOWS: &str = "windows.csv";
 /// The histograms.
 pub const LATENCY: &str = "latency.hlog";
+/// The page.
+pub const PAGE: &str = "report.html";
 /// The run's events, written as they happen.
 pub const EVENTS: &str = "events.ndjson";
 /// The plan after variables and overrides.
@@ -163,7 +165,18 @@ impl ReportFolder {
         let document = self.write(RESULT, &json(result));
         let series = self.write(WINDOWS, &csv);
         let histograms = logged.and_then(|()| self.write(LATENCY, &log));
-        document.and(series).and(histograms)
+        let page = self.write_page(result);
+        document.and(series).and(histograms).and(page)
+    }
+
+    /// Writes the page of a run. The plan on it is the one that stands in the folder.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write_page(&self, result: &RunResult) -> Result<(), FolderError> {
+        // One that is not there is said to be unknown.
+        let plan = fs::read_to_string(self.path.join(EFFECTIVE)).unwrap_or_default();
+        self.write(PAGE, html::run(result, &plan).as_bytes())
     }
 
     fn probed(self) -> Result<Self, FolderError> {
@@ -272,7 +285,7 @@ mod tests {
         folder.events().unwrap().write_all(b"{}\n").unwrap();
         folder.write(EFFECTIVE, b"name: storm\n").unwrap();
         folder.write_report(&sample::stuck(), &record).unwrap();
-        assert_eq!(files(folder.path()), [EFFECTIVE, EVENTS, LATENCY, RESULT, WINDOWS]);
+        assert_eq!(files(folder.path()), [EFFECTIVE, EVENTS, LATENCY, PAGE, RESULT, WINDOWS]);
         let read: RunResult = serde_json::from_slice(&fs::read(folder.path().join(RESULT)).unwrap()).unwrap();
         assert_eq!(read, sample::stuck());
     }
@@ -294,7 +307,7 @@ mod tests {
         fs::create_dir(folder.path().join(RESULT)).unwrap();
         let error = folder.write_report(&sample::stuck(), &sample::record()).unwrap_err().to_string();
         assert!(error.contains("result.json"), "{error}");
-        assert_eq!(files(folder.path()), [LATENCY, RESULT, WINDOWS], "the others are written, and no part stays");
+        assert_eq!(files(folder.path()), [LATENCY, PAGE, RESULT, WINDOWS], "the others are written, and no part stays");
     }
 
     #[test]

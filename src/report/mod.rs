@@ -9,6 +9,7 @@ pub mod curve;
 pub mod events;
 pub mod folder;
 pub mod hlog;
+pub mod html;
 pub mod layout;
 pub mod plan_text;
 pub mod policies;

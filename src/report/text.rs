@@ -85,7 +85,8 @@ fn header(result: &RunResult, style: &Style) -> String {
     headed(result.outcome, &parts, result.exit_code, style)
 }
 
-fn class_words(result: &RunResult) -> Option<String> {
+/// The class in words, and whether it was expected.
+pub(super) fn class_words(result: &RunResult) -> Option<String> {
     let word = |class| serde_json::to_value(class).ok().and_then(|value| value.as_str().map(str::to_string));
     let class = word(result.recovery.as_ref()?.class)?;
     Some(match result.plan.expect.and_then(word) {
