@@ -9,8 +9,8 @@ const axe = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
 const [program, screens, ...named] = process.argv.slice(2);
 const pages = named.map((text) => [text.slice(0, text.indexOf('=')), path.resolve(text.slice(text.indexOf('=') + 1))]);
-const WIDTHS = [1280, 400];
-const LOOKS = [['light', 'screen'], ['dark', 'screen'], ['light', 'print']];
+// A desk, a telephone, and a sheet of A4.
+const LOOKS = [[1280, 'light', 'screen'], [1280, 'dark', 'screen'], [400, 'light', 'screen'], [400, 'dark', 'screen'], [794, 'light', 'print']];
 // What Jenkins serves a build's files with.
 const JENKINS = "sandbox allow-same-origin; default-src 'none'; img-src 'self'; style-src 'self';";
 // So many charts has the page of a run at least, and that of many.
@@ -38,7 +38,8 @@ function faults({ least, smallest }) {
         if (drawn.length === 0) found.push(`${name}: nothing is drawn`);
         for (const mark of marks) {
             const at = mark.getBoundingClientRect();
-            const clipped = mark.closest('[clip-path]');
+            // An inner drawing area clips what it holds.
+            const clipped = mark.tagName !== 'text' && (mark.closest('[clip-path]') || mark.ownerSVGElement !== chart);
             const out = at.left < box.left - 2 || at.right > box.right + 2 || at.top < box.top - 2 || at.bottom > box.bottom + 2;
             if (out && !clipped && at.width + at.height > 0) {
                 found.push(`${name}: a ${mark.tagName} (${mark.textContent.slice(0, 20)}) leaves it: ${[at.left - box.left, at.right - box.right, at.top - box.top, at.bottom - box.bottom].map(Math.round)}`);
@@ -87,19 +88,19 @@ async function look(browser, name, file) {
     const least = /seeds|policies/.test(name) ? LEAST.many : LEAST.run;
     const address = 'file://' + file;
     let charts = 0;
-    for (const width of WIDTHS) {
-        for (const [scheme, media] of LOOKS) {
-            for (const scripts of [true, false]) {
-                const said = `${name} at ${width} px, ${media === 'print' ? 'print' : scheme}, scripts ${scripts ? 'on' : 'off'}`;
-                const { context, page, heard, found } = await open(browser, address, { width, scheme, media, scripts }, least);
-                if (scripts && media === 'screen' && width === WIDTHS[0]) found.push(...await accessible(page));
-                const shot = `${name}-${width}-${media === 'print' ? 'print' : scheme}`;
-                if (scripts) await page.screenshot({ path: path.join(screens, `${shot}.png`), fullPage: true });
-                if (scripts) await page.screenshot({ path: path.join(screens, `${shot}-top.png`) });
-                charts = await page.evaluate(() => document.querySelectorAll('svg[role=img]').length);
-                wrong.push(...[...heard, ...found].map((text) => `${said}: ${text}`));
-                await context.close();
+    for (const [width, scheme, media] of LOOKS) {
+        for (const scripts of [true, false]) {
+            const seen = media === 'print' ? 'print' : `${width}-${scheme}`;
+            const said = `${name}, ${seen}, scripts ${scripts ? 'on' : 'off'}`;
+            const { context, page, heard, found } = await open(browser, address, { width, scheme, media, scripts }, least);
+            charts = await page.evaluate(() => document.querySelectorAll('svg[role=img]').length);
+            if (scripts) {
+                found.push(...await accessible(page));
+                await page.screenshot({ path: path.join(screens, `${name}-${seen}.png`), fullPage: true });
+                await page.screenshot({ path: path.join(screens, `${name}-${seen}-top.png`) });
             }
+            wrong.push(...[...heard, ...found].map((text) => `${said}: ${text}`));
+            await context.close();
         }
     }
     console.log(`${name}: ${charts} charts, ${(fs.statSync(file).size / 1000).toFixed(0)} kB`);
@@ -114,7 +115,7 @@ async function underJenkins(browser, name, file) {
     await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
     const address = `http://127.0.0.1:${server.address().port}/`;
     const least = /seeds|policies/.test(name) ? LEAST.many : LEAST.run;
-    const options = { width: WIDTHS[0], scheme: 'light', media: 'screen', scripts: true };
+    const options = { width: LOOKS[0][0], scheme: 'light', media: 'screen', scripts: true };
     const { context, page, heard, found } = await open(browser, address, options, least);
     await page.screenshot({ path: path.join(screens, `${name}-jenkins.png`), fullPage: true });
     // That scripts and styles are refused is what the policy is for; nothing else may be asked.
