@@ -22,6 +22,7 @@ mod presets;
 mod proxy;
 mod proxy_replay;
 mod proxy_v1;
+mod sample;
 mod seeds;
 mod signals;
 mod simulated;
