@@ -38,6 +38,9 @@ fn the_committed_sample_is_what_a_simulation_leaves_today() {
     let kept = files(&sample);
     assert_eq!(kept.keys().collect::<Vec<_>>(), made.keys().collect::<Vec<_>>(), "UPDATE_GOLDEN=1 makes the sample again");
     let differ: Vec<&String> = made.keys().filter(|name| kept[*name] != made[*name]).collect();
-    assert!(differ.is_empty(), "{differ:?} of reports/sample are not as a simulation leaves them; UPDATE_GOLDEN=1 makes them again");
+    assert!(
+        differ.is_empty(),
+        "{differ:?} of reports/sample are not as a simulation leaves them; UPDATE_GOLDEN=1 makes them again"
+    );
     assert!(sample.join(PICTURE).is_file(), "README shows {PICTURE}");
 }

@@ -74,12 +74,7 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
     let shards = spawn_shards(shards, &plan, &requests, &proxies, &clock, &phases, &heard)?;
     drop(heard);
     let unconnected = unless_interrupted(&mut signals, warm_up(shards.len(), &mut messages)).await??;
-    info!(shards = shards.len(), unconnected, "the clients are connected");
-    if unconnected > 0 {
-        warnings.push(format!(
-            "{unconnected} clients could not connect before the run began; they will try with their first attempt"
-        ));
-    }
+    warnings.extend(not_connected(unconnected, shards.len()));
     let shared_clock: Arc<dyn Clock> = clock.clone();
     let checks = Checks::start(checks, &shared_clock);
     let outside = Outside::new(outside, shared_clock);
@@ -104,6 +99,13 @@ pub async fn prepare(setup: RunSetup, mut signals: Signals) -> Result<Coordinato
         commands: setup.commands,
         hearing: Hearing::start(setup.observer)?,
     })
+}
+
+/// What is said of clients that the warm-up could not connect; nothing where there are none.
+fn not_connected(clients: usize, shards: usize) -> Option<String> {
+    info!(shards, unconnected = clients, "the clients are connected");
+    let text = format!("{clients} clients could not connect before the run began; they will try with their first attempt");
+    (clients > 0).then_some(text)
 }
 
 fn log_listening(plan: &Plan, proxies: &Proxies) {
