@@ -22,6 +22,7 @@ const wrong = [];
 /** What is wrong with the charts of the page that is open, as sentences. Runs in the page. */
 function faults({ least, smallest }) {
     const found = [];
+    const meet = (a, b) => a.left < b.right - 1 && a.right > b.left + 1 && a.top < b.bottom - 1 && a.bottom > b.top + 1;
     const charts = [...document.querySelectorAll('svg[role=img]')];
     if (charts.length < least) found.push(`${charts.length} charts, fewer than ${least}`);
     const width = document.documentElement.clientWidth;
@@ -39,8 +40,13 @@ function faults({ least, smallest }) {
         for (const mark of marks) {
             const at = mark.getBoundingClientRect();
             // An inner drawing area clips what it holds.
-            const clipped = mark.tagName !== 'text' && (mark.closest('[clip-path]') || mark.ownerSVGElement !== chart);
-            const out = at.left < box.left - 2 || at.right > box.right + 2 || at.top < box.top - 2 || at.bottom > box.bottom + 2;
+            // What is drawn in an inner area ends with it.
+            const area = mark.ownerSVGElement;
+            const clipped = mark.closest('[clip-path]') || (area !== chart && getComputedStyle(area).overflow !== 'visible');
+            // Labels of an axis stand left of what they label: on the page, and over no other chart.
+            const room = mark.tagName === 'text' ? { left: Math.max(0, box.left - 64), right: Math.min(width, box.right + 24), top: box.top - 8, bottom: box.bottom + 8 } : box;
+            const over = mark.tagName === 'text' && charts.some((other) => other !== chart && meet(at, other.getBoundingClientRect()));
+            const out = over || at.left < room.left - 2 || at.right > room.right + 2 || at.top < room.top - 2 || at.bottom > room.bottom + 2;
             if (out && !clipped && at.width + at.height > 0) {
                 found.push(`${name}: a ${mark.tagName} (${mark.textContent.slice(0, 20)}) leaves it: ${[at.left - box.left, at.right - box.right, at.top - box.top, at.bottom - box.bottom].map(Math.round)}`);
                 break;
