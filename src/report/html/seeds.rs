@@ -44,7 +44,7 @@ pub fn seeds(result: &SeedsResult, plan: &str) -> String {
     };
     let sections = [
         drawn(&runs).into_iter().chain([figures(result)]).chain(gates(result)).collect(),
-        times::section(&all, "all seeds", "").into_iter().collect(),
+        times::section(&all, "", "").into_iter().collect(),
         multiples(&runs, result).into_iter().collect(),
         vec![rows::seeds(&runs, DOCUMENT), origin.section(&result.stormwake, &[]), setup::plan(plan)],
     ];

@@ -50,7 +50,10 @@ const WHY: usize = 140;
 /// What a run has to say beside its outcome.
 fn why(row: &SeedRow) -> String {
     let said = said(row);
-    said.split_once(": ").and_then(|(_, rest)| rest.split_once(": ")).map_or(String::new(), |(_, why)| plain(why, WHY))
+    said.split_once(": ").and_then(|(_, rest)| rest.split_once(": ")).map_or(String::new(), |(_, why)| {
+        // What is broken stands in the run's own page.
+        plain(why.split("; broken: ").next().unwrap_or(why), WHY)
+    })
 }
 
 /// The seeds of several policies: a row for each seed, a column for each policy; `more` says which policies have none.

@@ -19,7 +19,9 @@ pub fn banner(view: &View) -> Banner {
     let mut class: Vec<String> = headline::class(result).1.into_iter().collect();
     class.extend((!result.cleanup_confirmed).then(|| "CLEANUP NOT CONFIRMED".to_string()));
     let sentence = result.recovery.as_ref().map(|recovery| recovery.sentence.clone()).unwrap_or_default();
-    let reasons = result.reasons.iter().filter(|reason| **reason != sentence).cloned().collect();
+    // What the sentence says is not said again.
+    let again = |reason: &String| !sentence.is_empty() && reason.ends_with(&sentence);
+    let reasons = result.reasons.iter().filter(|reason| !again(reason)).cloned().collect();
     Banner {
         tone,
         word: word.into(),
