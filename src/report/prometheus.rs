@@ -1,8 +1,8 @@
 //! A run's figures while it goes on, for monitoring systems: an observer that adds up what it hears, and the families made of that.
 //!
 //! A window counts for the phase in which it begins, as in `windows.csv`; once the run is over, [`Figures::settle`] takes the record in the
-//! place of what was heard, so that the counters equal the totals of `result.json`. Bounded: fleets and phases beyond [`MOST_PAIRS`]
-//! together, statuses beyond [`MOST_OUTCOMES`], and what is long in a name, share a label.
+//! place of what was heard, so that the counters equal the totals of `result.json`. Bounded: fleets and phases beyond `MOST_PAIRS`
+//! together, statuses beyond `MOST_OUTCOMES`, and what is long in a name, share a label.
 
 mod names;
 mod sums;

@@ -58,6 +58,21 @@ function faults({ least, smallest }) {
         }
         const texts = marks.filter((mark) => mark.tagName === 'text' && mark.textContent.trim());
         const scale = chart.getScreenCTM() ? chart.getScreenCTM().a : 1;
+        // What is seen of a text: an inner area cuts it.
+        const seen = (text) => {
+            const at = text.getBoundingClientRect(), area = text.ownerSVGElement;
+            if (area === chart || getComputedStyle(area).overflow === 'visible') return at;
+            const corner = area.getScreenCTM(), right = corner.e + area.width.baseVal.value;
+            return { left: Math.max(at.left, corner.e), right: Math.min(at.right, right), top: at.top, bottom: at.bottom };
+        };
+        const places = texts.filter((text) => text.getBoundingClientRect().width > 0).map((text) => [text.textContent.trim().slice(0, 20), seen(text)]);
+        for (const [index, [text, at]] of places.entries()) {
+            const over = places.slice(index + 1).find(([, other]) => at.left < other.right - 2 && at.right > other.left + 2 && at.top < other.bottom - 3 && at.bottom > other.top + 3);
+            if (over) {
+                found.push(`${name}: "${text}" and "${over[0]}" lie over each other`);
+                break;
+            }
+        }
         const small = texts.find((text) => parseFloat(getComputedStyle(text).fontSize) * scale < smallest);
         if (small) found.push(`${name}: "${small.textContent.trim().slice(0, 20)}" is ${(parseFloat(getComputedStyle(small).fontSize) * scale).toFixed(1)} px high`);
     }

@@ -38,19 +38,22 @@ pub fn compare(result: &CompareResult, plan: &str) -> String {
         planned: result.planned,
         stopped: result.stopped.as_ref(),
         exit_code: result.exit_code,
+        advisory: result.advisory,
+        operator: result.operator.as_deref(),
+        note: result.note.as_deref(),
     };
     let drawn = &all[..all.len().min(POLICIES)];
+    let more = if all.len() > POLICIES {
+        format!(" The first {POLICIES} of {} policies; the others are in {DOCUMENT}.", all.len())
+    } else {
+        String::new()
+    };
     let facts = [("fleet", result.fleet.clone()), ("policies", count(all.len() as u64))];
     let sections = [
-        vec![policies(result)],
-        gates(result)
-            .into_iter()
-            .chain(overlaid(drawn, all.len()))
-            .chain(times::section(drawn, "a row for each policy"))
-            .collect(),
-        each(drawn).into_iter().collect(),
+        overlaid(drawn, &more).into_iter().chain([policies(result)]).chain(gates(result)).collect(),
+        times::section(drawn, "by policy", &more).into_iter().chain(each(drawn, &more)).collect(),
         own_gates(result).into_iter().collect(),
-        vec![rows::paired(drawn, DOCUMENT), origin.section(&result.stormwake, &facts), setup::plan(plan)],
+        vec![rows::paired(drawn, &more, DOCUMENT), origin.section(&result.stormwake, &facts), setup::plan(plan)],
     ];
     page_of(DOCUMENT, banner(result, &origin), &sections.concat(), &result.stormwake)
 }
@@ -73,21 +76,26 @@ fn banner(result: &CompareResult, origin: &Origin) -> Banner {
         (RunOutcome::Pass, true) => (Tone::Muted, "COMPARED"),
         _ => (tone, word),
     };
-    let reference = result.policies.first().map_or("", |policy| policy.name.as_str());
     Banner {
         tone,
         word: word.into(),
         class: format!("{} policies of fleet {}", result.policies.len(), result.fleet),
         name: result.plan.name.clone(),
         sentence: sentence(result),
-        reasons: result.policies.iter().skip(1).map(|policy| reason(policy, reference)).collect(),
+        reasons: result.policies.iter().skip(1).map(reason).collect(),
         origin: origin.line(),
-        tiles: result.policies.iter().take(TILES).map(tile).collect(),
+        tiles: tiles(result),
     }
 }
 
 /// Policies in the banner.
 const TILES: usize = 8;
+
+fn tiles(result: &CompareResult) -> Vec<Tile> {
+    let more = result.policies.len().saturating_sub(TILES);
+    let others = (more > 0).then(|| Tile::new("others", format!("{more} more"), format!("in {DOCUMENT}")));
+    result.policies.iter().take(TILES).map(tile).chain(others).collect()
+}
 
 /// Who recovers, and whether that differs from the reference.
 fn sentence(result: &CompareResult) -> String {
@@ -103,14 +111,26 @@ fn sentence(result: &CompareResult) -> String {
     });
     let reference = result.policies.first().map_or(String::new(), |policy| name(&policy.name));
     let parts = [
-        (sooner, "is shown to recover sooner than"),
-        (later, "is shown to recover later than"),
-        (level, "shows no difference in recovery time against"),
+        (sooner, ["is", "are"], "shown to recover sooner than"),
+        (later, ["is", "are"], "shown to recover later than"),
+        (level, ["shows", "show"], "no difference in recovery time against"),
     ];
-    let said =
-        |(names, what): (Vec<String>, &str)| (!names.is_empty()).then(|| format!("{} {what} {reference}", names.join(", ")));
+    let said = |(names, verb, what): (Vec<String>, [&str; 2], &str)| {
+        let verb = verb[usize::from(names.len() > 1)];
+        (!names.is_empty()).then(|| format!("{} {verb} {what} {reference}", listed(&names)))
+    };
     let said: Vec<String> = parts.into_iter().filter_map(said).collect();
     if said.is_empty() { "There is no candidate.".into() } else { format!("{}.", said.join("; ")) }
+}
+
+/// `a, b and c`; of many the first few, and how many more.
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] if names.len() <= TILES => format!("{} and {last}", first.join(", ")),
+        _ => format!("{} and {} more", names[..TILES].join(", "), names.len() - TILES),
+    }
 }
 
 fn effect(policy: &PolicyResult, figure: Figure) -> Option<&EffectResult> {
@@ -118,21 +138,17 @@ fn effect(policy: &PolicyResult, figure: Figure) -> Option<&EffectResult> {
 }
 
 /// What is shown of a candidate.
-fn reason(policy: &PolicyResult, reference: &str) -> String {
+fn reason(policy: &PolicyResult) -> String {
     let with = |difference: Difference| {
         let figures =
             SHOWN.iter().filter(|figure| effect(policy, **figure).is_some_and(|effect| effect.difference == difference));
         figures.map(|figure| spaced(figure.word())).collect::<Vec<_>>().join(", ")
     };
-    let parts = [
-        ("shown to be less", Difference::Less),
-        ("shown to be more", Difference::More),
-        ("no difference shown", Difference::None),
-    ];
+    let parts = [("less", Difference::Less), ("more", Difference::More), ("no difference shown in", Difference::None)];
     let said = |(what, difference)| Some((what, with(difference))).filter(|(_, figures)| !figures.is_empty());
-    let said: Vec<String> = parts.into_iter().filter_map(said).map(|(what, figures)| format!("{what}: {figures}")).collect();
+    let said: Vec<String> = parts.into_iter().filter_map(said).map(|(what, figures)| format!("{what} {figures}")).collect();
     let said = if said.is_empty() { "no evidence in common".to_string() } else { said.join("; ") };
-    format!("{} against {}: {said}", name(&policy.name), name(reference))
+    format!("{}: {said}", name(&policy.name))
 }
 
 /// A policy's name, and whether it is the reference.
@@ -220,8 +236,7 @@ fn own_gates<'a>(result: &'a CompareResult) -> Option<Section> {
     (!gates.is_empty()).then(|| section.with(rows::gate_counts("In the runs of each policy", gates.into_iter(), DOCUMENT)))
 }
 
-fn overlaid(runs: &[Runs], all: usize) -> Option<Section> {
-    let more = if all > runs.len() { format!(" The first {} of {all} policies.", runs.len()) } else { String::new() };
+fn overlaid(runs: &[Runs], more: &str) -> Option<Section> {
     let lead = format!("When the fault ends, does the incident end?{more}");
     let section = Section::new("curves", "Recovery, policies over each other", lead);
     let charts = [("goodput", Drawn::Goodput), ("retries", Drawn::RetryShare)];
@@ -231,10 +246,10 @@ fn overlaid(runs: &[Runs], all: usize) -> Option<Section> {
 }
 
 /// A chart for each policy, and a small one for each of its worst seeds.
-fn each(runs: &[Runs]) -> Option<Section> {
+fn each(runs: &[Runs], more: &str) -> Option<Section> {
     let most = (SMALL_CHARTS / runs.len().max(1)).clamp(2, 12);
     let lead = format!(
-        "Goodput on one scale: the median of each policy, 80% of its seeds in the shade, its worst seed in dots; then the {most} worst seeds of each."
+        "Goodput on one scale: the median of each policy, 80% of its seeds in the shade, its worst seed in dots; then the {most} worst seeds of each.{more}"
     );
     let section = Section::new("each", "Policy by policy", lead).with(curves::panels("policy", runs));
     let heading = |runs: &Runs| paragraph(&format!("{}, the worst seeds first", runs.name));

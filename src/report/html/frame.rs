@@ -133,21 +133,23 @@ pub fn page(banner: Banner, sections: &[Section], made_by: &str) -> String {
 
 /// The page of another document.
 pub fn page_of(document: &str, banner: Banner, sections: &[Section], made_by: &str) -> String {
-    let banner = tamed(banner);
+    let banner = tamed(banner, document);
     let title = format!("{} · {} · stormwake", banner.word, banner.name);
     let (style, script) = (STYLE.trim_end(), SCRIPT.trim_end());
     let page = Page { title, policy: policy(style, script), style, script, banner: &banner, sections, made_by, document };
     page.render().expect("a string takes every write")
 }
 
-fn tamed(banner: Banner) -> Banner {
+fn tamed(banner: Banner, document: &str) -> Banner {
+    let more = banner.reasons.len().saturating_sub(REASONS);
+    let more = (more > 0).then(|| format!("… and {more} more, in {document}"));
     let long = |text: &String| plain(text, SENTENCE);
     Banner {
         word: name(&banner.word),
         class: name(&banner.class),
         name: name(&banner.name),
         sentence: long(&banner.sentence),
-        reasons: banner.reasons.iter().take(REASONS).map(long).collect(),
+        reasons: banner.reasons.iter().take(REASONS).map(long).chain(more).collect(),
         origin: plain(&banner.origin, SENTENCE),
         ..banner
     }

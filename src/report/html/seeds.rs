@@ -38,10 +38,13 @@ pub fn seeds(result: &SeedsResult, plan: &str) -> String {
         planned: result.planned,
         stopped: result.stopped.as_ref(),
         exit_code: result.exit_code,
+        advisory: result.advisory,
+        operator: result.operator.as_deref(),
+        note: result.note.as_deref(),
     };
     let sections = [
-        vec![figures(result)],
-        gates(result).into_iter().chain(drawn(&runs)).chain(times::section(&all, "one bar for each class of times")).collect(),
+        drawn(&runs).into_iter().chain([figures(result)]).chain(gates(result)).collect(),
+        times::section(&all, "", "").into_iter().collect(),
         multiples(&runs, result).into_iter().collect(),
         vec![rows::seeds(&runs, DOCUMENT), origin.section(&result.stormwake, &[]), setup::plan(plan)],
     ];

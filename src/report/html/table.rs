@@ -1,7 +1,7 @@
 //! Tables and lists of facts. All text is tamed and cut here, and escaped by the template.
 
 use super::frame::Tone;
-use super::words::{NAME, SENTENCE, plain};
+use super::words::{NAME, SENTENCE, broken, plain};
 use askama::Template;
 
 /// Rows of a table; the document has the others.
@@ -41,6 +41,10 @@ impl Cell {
         Self::Figure(text.into())
     }
 
+    fn markup(&self) -> String {
+        broken(&self.shown())
+    }
+
     fn shown(&self) -> String {
         match self {
             Self::Sentence(text) => plain(text, SENTENCE),
@@ -50,7 +54,8 @@ impl Cell {
 
     fn class(&self) -> &'static str {
         match self {
-            Self::Text(_) | Self::Sentence(_) => "",
+            Self::Text(_) => "",
+            Self::Sentence(_) => "say",
             Self::Stacked(..) => "stacked",
             Self::Figure(_) => "n",
             Self::Status(tone, _) => tone.class(),
@@ -142,7 +147,7 @@ impl Facts {
 
 /// A paragraph.
 #[derive(Template)]
-#[template(source = "<p>{{ text }}</p>", ext = "html")]
+#[template(source = "<p>{{ crate::report::html::words::broken(text)|safe }}</p>", ext = "html")]
 struct Paragraph {
     text: String,
 }

@@ -28,15 +28,35 @@ pub fn name(text: &str) -> String {
 /// What markup would read as its own, written so that it does not.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    text.chars().for_each(|c| escaped(c, &mut out));
+    out
+}
+
+fn escaped(c: char, out: &mut String) {
+    match c {
+        '&' => out.push_str("&amp;"),
+        '<' => out.push_str("&lt;"),
+        '>' => out.push_str("&gt;"),
+        '"' => out.push_str("&quot;"),
+        '\'' => out.push_str("&#39;"),
+        c => out.push(c),
+    }
+}
+
+/// Characters of a word that need no place to break.
+const WORD: usize = 20;
+
+/// The same for text between tags, where a long word gets places to break: a page whose style sheet is refused is no wider for it.
+pub fn broken(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut word = 0;
     for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
+        if word == WORD && !c.is_whitespace() {
+            out.push_str("<wbr>");
+            word = 0;
         }
+        word = if c.is_whitespace() { 0 } else { word + 1 };
+        escaped(c, &mut out);
     }
     out
 }
@@ -49,6 +69,14 @@ pub fn known<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_word_may_be_broken_and_no_other() {
+        assert_eq!(broken("a <b> & c"), "a &lt;b&gt; &amp; c");
+        let word = "x".repeat(WORD);
+        assert_eq!(broken(&format!("{word} {word}")), format!("{word} {word}"));
+        assert_eq!(broken(&format!("{word}<{word}")), format!("{word}<wbr>&lt;{}<wbr>x", "x".repeat(WORD - 1)));
+    }
 
     #[test]
     fn hostile_text_is_tamed() {

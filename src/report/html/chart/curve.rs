@@ -1,7 +1,7 @@
 //! A percentile curve: how long the slowest of so many take. To the right by the number of nines, upwards by the logarithm.
 
 use super::plot::Plot;
-use super::{Colour, Dash, Figure, Scale, TALL, Unit, legend};
+use super::{Colour, Dash, Figure, Scale, Sign, TALL, Unit, legend};
 use std::fmt::Write;
 
 /// One curve.
@@ -47,7 +47,7 @@ impl Curve {
     /// The markup; empty without a curve.
     pub fn html(&self) -> String {
         let svg = self.svg();
-        let entries: Vec<_> = self.lines.iter().map(|l| (l.colour, l.dash, false, l.name.as_str())).collect();
+        let entries: Vec<_> = self.lines.iter().map(|l| (l.colour, l.dash, Sign::Line, l.name.as_str())).collect();
         let legend = legend(&entries);
         Figure { title: &self.title, hint: &self.hint, legend: &legend, svg: &svg, small: false }.html()
     }

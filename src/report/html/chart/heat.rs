@@ -4,7 +4,7 @@ use super::columns::{columns, line, together};
 use super::plot::{Backdrop, Plot};
 use super::stack::SHADES;
 use super::time::Series;
-use super::{Colour, Dash, Figure, Scale, TALL, Unit, legend, px};
+use super::{Colour, Dash, Figure, Scale, Sign, TALL, Unit, legend, px};
 use std::fmt::Write;
 
 /// A map.
@@ -36,7 +36,7 @@ impl Heat<'_> {
     /// The markup.
     pub fn html(&self) -> String {
         let svg = self.svg();
-        let entries: Vec<_> = self.lines.iter().map(|s| (s.colour, s.dash, false, s.name.as_str())).collect();
+        let entries: Vec<_> = self.lines.iter().map(|s| (s.colour, s.dash, Sign::Line, s.name.as_str())).collect();
         let legend = legend(&entries) + &self.ramp();
         Figure { title: &self.title, hint: &self.hint, legend: &legend, svg: &svg, small: false }.html()
     }

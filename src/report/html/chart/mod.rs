@@ -35,7 +35,7 @@ pub use stack::{Part, Row, Stack};
 pub use time::{Level, Ranges, Series, TimeChart};
 pub use times::{Times, TimesRow};
 
-use super::words::escape;
+use super::words::{broken, escape};
 use askama::Template;
 use std::fmt::Write;
 
@@ -158,23 +158,38 @@ impl Figure<'_> {
     }
 }
 
+/// What stands in a legend before a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    /// A line.
+    Line,
+    /// A line above an area.
+    Filled,
+    /// An area without a line.
+    Area,
+}
+
 /// What the lines mean: a swatch and a name each. The script makes switches of them.
-fn legend(entries: &[(Colour, Dash, bool, &str)]) -> String {
+fn legend(entries: &[(Colour, Dash, Sign, &str)]) -> String {
     if entries.is_empty() {
         return String::new();
     }
     let mut text = String::from("<ul class=\"legend\">");
-    for (index, (colour, dash, filled, name)) in entries.iter().enumerate() {
-        let swatch = if *filled {
+    for (index, (colour, dash, sign, name)) in entries.iter().enumerate() {
+        let swatch = if *sign != Sign::Line {
             format!("<rect width=\"22\" height=\"10\" {} fill-opacity=\".3\"/>", colour.fill())
         } else {
             String::new()
         };
-        let line = format!("<path d=\"M0 5h22\" {} stroke-width=\"2\"{}/>", colour.stroke(), dash.attribute());
+        let line = if *sign == Sign::Area {
+            String::new()
+        } else {
+            format!("<path d=\"M0 5h22\" {} stroke-width=\"2\"{}/>", colour.stroke(), dash.attribute())
+        };
         let _ = write!(
             text,
             "<li data-s=\"{index}\"><svg aria-hidden=\"true\" width=\"22\" height=\"10\">{swatch}{line}</svg> <span>{}</span></li>",
-            escape(name)
+            broken(name)
         );
     }
     text + "</ul>"

@@ -75,6 +75,32 @@ impl Backdrop {
     }
 }
 
+/// Where labels of events end, as shares of the width: on a desk's screen, and on a telephone's.
+#[derive(Default)]
+struct Labels {
+    desk: f64,
+    phone: f64,
+}
+
+impl Labels {
+    /// Whether the next label stands left of its mark, and the class it is shown with; none where it would meet the one before.
+    fn place(&mut self, at: f64, label: &str) -> (bool, Option<&'static str>) {
+        let pixels = 10.0 + 7.5 * label.chars().count() as f64;
+        let (desk, phone) = (pixels / 1_000.0, pixels / 310.0);
+        let left = at + phone > 1.0;
+        let start = |width: f64| if left { (at - width).max(0.0) } else { at };
+        if start(desk) < self.desk {
+            return (left, None);
+        }
+        self.desk = start(desk) + desk;
+        if start(phone) < self.phone {
+            return (left, Some(" alt"));
+        }
+        self.phone = start(phone) + phone;
+        (left, Some(""))
+    }
+}
+
 /// A drawing in the making: what is stretched with the width, and what is not.
 pub struct Plot<'a> {
     pub id: &'a str,
@@ -188,7 +214,12 @@ impl<'a> Plot<'a> {
             self.strip((from / span, to / span), 0, Colour::Green, "baseline", &detail);
         }
         self.bands(backdrop, span);
-        backdrop.marks.iter().take(MOST_DRAWN).for_each(|mark| self.mark(mark, span));
+        let mut marks: Vec<&Mark> = backdrop.marks.iter().take(MOST_DRAWN).collect();
+        marks.sort_by(|a, b| a.at_ms.total_cmp(&b.at_ms));
+        let mut labels = Labels::default();
+        for mark in marks {
+            self.mark(mark, span, &mut labels);
+        }
     }
 
     fn area(&self, from: f64, to: f64) -> String {
@@ -244,7 +275,7 @@ impl<'a> Plot<'a> {
         );
     }
 
-    fn mark(&mut self, mark: &Mark, span: f64) {
+    fn mark(&mut self, mark: &Mark, span: f64, labels: &mut Labels) {
         let at = mark.at_ms / span;
         if !(0.0..=1.0).contains(&at) {
             return;
@@ -256,18 +287,23 @@ impl<'a> Plot<'a> {
             MarkKind::Event => (Colour::Grey, " stroke-dasharray=\"1 3\"", px(self.height - 6.0)),
         };
         let width = if mark.kind == MarkKind::Recovery { 2 } else { 1 };
-        let (anchor, shift) = if at > 0.75 { ("end", -5) } else { ("start", 5) };
+        let label = plain(&mark.label, 40);
+        let (left, class) = match mark.kind {
+            MarkKind::Recovery => (at > 0.55, Some("")),
+            MarkKind::Event => labels.place(at, &label),
+        };
+        let (anchor, shift) = if left { ("end", -5) } else { ("start", 5) };
         let _ = write!(
             self.front,
             "<g><title>{detail}</title><line x1=\"{x}\" x2=\"{x}\" y1=\"0\" y2=\"{foot}\" {}{dash} stroke-width=\"{width}\"/>",
             colour.stroke()
         );
-        if !self.bare {
+        if let Some(class) = class.filter(|_| !self.bare) {
             let _ = write!(
                 self.front,
-                "<text x=\"{x}\" dx=\"{shift}\" y=\"{y}\" text-anchor=\"{anchor}\" class=\"ink halo\" fill=\"#1b2430\" stroke=\"#fff\" \
+                "<text x=\"{x}\" dx=\"{shift}\" y=\"{y}\" text-anchor=\"{anchor}\" class=\"ink halo{class}\" fill=\"#1b2430\" stroke=\"#fff\" \
                  stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
-                escape(&plain(&mark.label, 40))
+                escape(&label)
             );
         }
         self.front.push_str("</g>");

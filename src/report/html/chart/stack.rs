@@ -65,8 +65,9 @@ impl Stack {
             let heading = super::escape(&super::super::words::plain(&row.name, 48));
             let note = super::escape(&row.note);
             let mut text = format!(
-                "<text x=\"0\" y=\"{0}\" class=\"ink\" fill=\"#1b2430\">{heading}</text>\
-                 <text x=\"100%\" y=\"{0}\" text-anchor=\"end\" class=\"lab\" fill=\"#4b5563\">{note}</text>",
+                "<svg width=\"58%\" y=\"{}\" height=\"17\"><text y=\"12\" class=\"ink\" fill=\"#1b2430\">{heading}</text></svg>\
+                 <text x=\"100%\" y=\"{}\" text-anchor=\"end\" class=\"lab\" fill=\"#4b5563\">{note}</text>",
+                px(y),
                 px(y + 12.0)
             );
             let mut left = 0.0;

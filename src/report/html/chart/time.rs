@@ -2,7 +2,7 @@
 
 use super::columns::{MOST, area, band, columns, line, together};
 use super::plot::{Backdrop, Plot};
-use super::{Colour, Dash, Figure, Scale, Unit, legend, px};
+use super::{Colour, Dash, Figure, Scale, Sign, Unit, legend, px};
 use std::fmt::Write;
 
 /// The lowest and the highest value of each window; none without evidence.
@@ -117,13 +117,14 @@ impl<'a> TimeChart<'a> {
     /// The markup.
     pub fn html(&self) -> String {
         let svg = self.svg();
+        let sign = |series: &Series| if series.filled { Sign::Filled } else { Sign::Line };
         let mut entries: Vec<_> =
-            self.series.iter().filter(|s| !s.faint).map(|s| (s.colour, s.dash, s.filled, s.name.as_str())).collect();
+            self.series.iter().filter(|s| !s.faint).map(|s| (s.colour, s.dash, sign(s), s.name.as_str())).collect();
         if let Some((_, name)) = &self.range {
-            entries.push((Colour::Grey, Dash::Solid, true, name));
+            entries.push((Colour::Grey, Dash::Solid, Sign::Area, name));
         }
         if let Some(level) = &self.level {
-            entries.push((Colour::Green, Dash::Dashed, true, &level.name));
+            entries.push((Colour::Green, Dash::Solid, Sign::Area, &level.name));
         }
         let legend = if self.small { String::new() } else { legend(&entries) };
         Figure { title: &self.title, hint: &self.hint, legend: &legend, svg: &svg, small: self.small }.html()

@@ -39,15 +39,15 @@ pub struct Times {
 }
 
 /// The height of a row with its name.
-const ROW: f64 = 62.0;
+const ROW: f64 = 76.0;
 /// The height of the highest bar.
 const BAR: f64 = 32.0;
 /// The share of the width that times have.
 const WIDE: f64 = 0.7;
 /// Where the bars of `never` and `unknown` begin, and how wide they are.
 const NEVER: f64 = 0.75;
-const UNKNOWN: f64 = 0.9;
-const ASIDE: f64 = 0.08;
+const UNKNOWN: f64 = 0.88;
+const ASIDE: f64 = 0.06;
 /// Classes of times.
 const BINS: usize = 48;
 
@@ -67,6 +67,7 @@ impl Times {
         let most = bins.iter().flatten().copied().max().unwrap_or(0).max(1);
         for (index, (row, bins)) in self.rows.iter().zip(&bins).enumerate() {
             let foot = ROW * (index as f64 + 1.0) - 6.0;
+            plot.behind(&format!("<path d=\"M0 {}h9999\" class=\"rung\" stroke=\"#d9dde3\"/>", px(foot)));
             plot.front(&heading(row, foot));
             plot.front(&bars(row, bins, most, &scale, foot));
             plot.front(&aside(row, foot));
@@ -95,12 +96,15 @@ fn binned(seconds: &[f64], scale: &Scale) -> [u64; BINS] {
 }
 
 fn heading(row: &TimesRow, foot: f64) -> String {
-    let y = px(foot - BAR - 10.0);
-    let (name, note) = (escape(&plain(&row.name, 40)), escape(&row.note));
+    let none = row.seconds.is_empty() && row.never > 0;
+    let note = if none { "none was healthy again" } else { &row.note };
+    // On two lines, so that they do not meet where there is little room; what is too long for it is cut.
     format!(
-        "<path d=\"M0 {}h9999\" class=\"rung\" stroke=\"#d9dde3\"/><text x=\"0\" y=\"{y}\" class=\"ink\" fill=\"#1b2430\" font-weight=\"600\">{name}</text>\
-         <text x=\"100%\" y=\"{y}\" text-anchor=\"end\" class=\"lab\" fill=\"#4b5563\">{note}</text>",
-        px(foot)
+        "<svg width=\"100%\" y=\"{}\" height=\"32\"><text y=\"12\" class=\"ink\" fill=\"#1b2430\" font-weight=\"600\">{}</text>\
+         <text y=\"27\" class=\"lab\" fill=\"#4b5563\">{}</text></svg>",
+        px(foot - ROW + 8.0),
+        escape(&plain(&row.name, 40)),
+        escape(note),
     )
 }
 

@@ -6,6 +6,7 @@ use super::super::super::seeds::{GateCount, SeedRow};
 use super::super::super::seeds_text::{class_word, said, shown, spaced};
 use super::super::frame::{Section, Tone};
 use super::super::table::{Cell, ROWS, Table};
+use super::super::words::plain;
 use super::{Runs, Time, outcome};
 use crate::metrics::Figure;
 
@@ -43,14 +44,20 @@ pub fn seeds(runs: &Runs, document: &'static str) -> Section {
     Section::new("seeds", "Seeds", "Each is a run that `--seed` makes again.").with(table.html())
 }
 
+/// Characters of what a run has to say; the document has all.
+const WHY: usize = 140;
+
 /// What a run has to say beside its outcome.
 fn why(row: &SeedRow) -> String {
     let said = said(row);
-    said.split_once(": ").and_then(|(_, rest)| rest.split_once(": ")).map_or(String::new(), |(_, why)| why.to_string())
+    said.split_once(": ").and_then(|(_, rest)| rest.split_once(": ")).map_or(String::new(), |(_, why)| {
+        // What is broken stands in the run's own page.
+        plain(why.split("; broken: ").next().unwrap_or(why), WHY)
+    })
 }
 
-/// The seeds of several policies: a row for each seed, a column for each policy.
-pub fn paired(runs: &[Runs], document: &'static str) -> Section {
+/// The seeds of several policies: a row for each seed, a column for each policy; `more` says which policies have none.
+pub fn paired(runs: &[Runs], more: &str, document: &'static str) -> Section {
     let mut head = vec!["seed"];
     head.extend(runs.iter().map(|runs| runs.name));
     let mut table = Table::new("Each seed under each policy", &head).of(document);
@@ -65,7 +72,7 @@ pub fn paired(runs: &[Runs], document: &'static str) -> Section {
         table.row(std::iter::once(Cell::text(seed.to_string())).chain(runs.iter().map(cell)).collect());
     }
     table.left_out(longest.len().saturating_sub(ROWS));
-    let lead = "On one seed all policies meet the same arrivals and the same fault dice.";
+    let lead = format!("On one seed all policies meet the same arrivals and the same fault dice.{more}");
     Section::new("seeds", "Seeds", lead).with(table.html())
 }
 

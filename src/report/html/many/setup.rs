@@ -3,6 +3,7 @@
 use super::super::super::layout::{count, total};
 use super::super::super::result::{Engine, PlanRef, Stopped};
 use super::super::frame::Section;
+use super::super::run::banner::ended;
 use super::super::table::Facts;
 use super::Runs;
 
@@ -20,6 +21,12 @@ pub struct Origin<'a> {
     pub stopped: Option<&'a Stopped>,
     /// What the process ended with.
     pub exit_code: u8,
+    /// Whether it ends with 0 whatever the outcome.
+    pub advisory: bool,
+    /// Who ran them.
+    pub operator: Option<&'a str>,
+    /// Why.
+    pub note: Option<&'a str>,
 }
 
 impl Origin<'_> {
@@ -57,7 +64,9 @@ impl Origin<'_> {
             Some(format!("seeds {}", self.seeds())),
             scale,
             self.interrupted(),
-            Some(format!("exit code {}", self.exit_code)),
+            self.operator.map(|operator| format!("run by {operator}")),
+            self.note.map(str::to_string),
+            Some(ended(self.exit_code, self.advisory)),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
@@ -79,7 +88,9 @@ impl Origin<'_> {
         };
         facts.add("curves", kept);
         facts.add("not run", self.interrupted().unwrap_or_else(|| "nothing".into()));
-        facts.add("exit code", self.exit_code.to_string());
+        facts.add("run by", self.operator.unwrap_or("nobody said"));
+        facts.add("why", self.note.unwrap_or("nobody said"));
+        facts.add("exit code", ended(self.exit_code, self.advisory));
         facts.add("stormwake", version);
         Section::new("setup", "Where this comes from", "").with(facts.html())
     }

@@ -6,16 +6,16 @@ use super::super::frame::Section;
 use super::{Runs, Time};
 use crate::stats;
 
-/// The recovery times of these runs; none where none of them asks for a recovery.
-pub fn section(runs: &[Runs], whose: &str) -> Option<Section> {
+/// The recovery times of these runs; none where none of them asks for a recovery. `whose` they are is empty for one plan's; `more` says what else there is.
+pub fn section(runs: &[Runs], whose: &str, more: &str) -> Option<Section> {
     let asked = runs.iter().flat_map(|runs| runs.rows).any(|row| row.class.is_some());
     let rows: Vec<TimesRow> = runs.iter().map(row).collect();
     let never = total(rows.iter().map(|row| row.never));
     let all: usize = runs.iter().map(|runs| runs.rows.len()).sum();
-    let lead = "From the end of the fault to the begin of the first stretch that stayed healthy.";
+    let lead = format!("From the end of the fault to the begin of the first stretch that stayed healthy.{more}");
     let chart = Times {
         id: "chart-times".into(),
-        title: format!("Recovery times, {whose}"),
+        title: if whose.is_empty() { "Recovery times".into() } else { format!("Recovery times, {whose}") },
         hint: "never: not healthy again as long as the run lasted; unknown: without evidence".into(),
         gist: format!("{} of {} runs were never healthy again.", count(never), count(all as u64)),
         rows,

@@ -19,7 +19,9 @@ pub fn banner(view: &View) -> Banner {
     let mut class: Vec<String> = headline::class(result).1.into_iter().collect();
     class.extend((!result.cleanup_confirmed).then(|| "CLEANUP NOT CONFIRMED".to_string()));
     let sentence = result.recovery.as_ref().map(|recovery| recovery.sentence.clone()).unwrap_or_default();
-    let reasons = result.reasons.iter().filter(|reason| **reason != sentence).cloned().collect();
+    // What the sentence says is not said again.
+    let again = |reason: &String| !sentence.is_empty() && reason.ends_with(&sentence);
+    let reasons = result.reasons.iter().filter(|reason| !again(reason)).cloned().collect();
     Banner {
         tone,
         word: word.into(),
@@ -46,7 +48,7 @@ fn origin(result: &RunResult) -> String {
     let stopped = result.stopped.as_ref().map(|stopped| match stopped.by {
         StoppedBy::StopCondition => format!("stopped by a stop condition: {}", stopped.detail),
         StoppedBy::Signal => format!("stopped by {}", stopped.detail),
-        StoppedBy::Operator => format!("stopped by its operator: {}", stopped.detail),
+        StoppedBy::Operator => "stopped by its operator".to_string(),
         StoppedBy::Internal => format!("stopped by an error: {}", stopped.detail),
     });
     let parts = [
@@ -58,9 +60,15 @@ fn origin(result: &RunResult) -> String {
         stopped,
         result.operator.as_ref().map(|operator| format!("run by {operator}")),
         result.note.clone(),
-        Some(format!("exit code {}", result.exit_code)),
+        Some(ended(result.exit_code, result.advisory)),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+/// What the process ended with.
+pub fn ended(exit_code: u8, advisory: bool) -> String {
+    let why = if advisory { ", advisory: whatever the outcome" } else { "" };
+    format!("exit code {exit_code}{why}")
 }
 
 fn tiles(view: &View) -> Vec<Tile> {
@@ -93,7 +101,7 @@ fn goodput(view: &View) -> Tile {
     let end = view.at_the_end(&view.rate(|window| window.succeeded));
     let baseline = view.result.baseline.as_ref().and_then(|baseline| baseline.goodput);
     let note = baseline.map_or(String::new(), |goodput| format!("baseline {}", rate(Some(goodput))));
-    Tile::new("goodput at the end", known(end, |x| rate(Some(x))), note)
+    Tile::new("goodput at end", known(end, |x| rate(Some(x))), note)
 }
 
 fn traffic(view: &View) -> Vec<Tile> {
@@ -111,11 +119,11 @@ fn traffic(view: &View) -> Vec<Tile> {
             known(totals.retry_share, |x| percent(Some(x))),
             shares.map_or(String::new(), |x| format!("at most {}", percent(Some(x)))),
         ),
-        Tile::new("attempts per operation", known(totals.amplification, |x| factor(Some(x)).replace('x', "×")), ""),
+        Tile::new("amplification", known(totals.amplification, |x| factor(Some(x)).replace('x', "×")), "attempts / operations"),
     ];
     if view.result.stretches.len() > 1 {
         let before = before.map_or(String::new(), |ms| format!("before {}", millis(Some(ms))));
-        tiles.push(Tile::new("p99 after the fault", known(after, |ms| millis(Some(ms))), before));
+        tiles.push(Tile::new("p99 after fault", known(after, |ms| millis(Some(ms))), before));
     }
     tiles
 }
@@ -123,10 +131,10 @@ fn traffic(view: &View) -> Vec<Tile> {
 fn lost(result: &RunResult) -> Vec<Tile> {
     let totals = &result.totals;
     let slope = result.recovery.as_ref().and_then(|recovery| recovery.backlog_slope);
-    let slope = slope.map_or(String::new(), |slope| format!("{slope:+.1}/s at the end"));
-    let of = format!("{} succeeded, {} failed", count(totals.succeeded), count(totals.failed));
+    let slope = slope.map_or(String::new(), |slope| format!("{slope:+.1}/s"));
+    let of = format!("{} failed", count(totals.failed));
     vec![
-        Tile::new("backlog at the end", known(totals.backlog, count), slope),
+        Tile::new("backlog at end", known(totals.backlog, count), slope),
         Tile::new("success", known(totals.success, |x| percent(Some(x))), of),
     ]
 }

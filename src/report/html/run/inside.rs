@@ -70,7 +70,7 @@ pub fn attempts(view: &View) -> Section {
     let stack = Stack {
         id: "c-attempts".into(),
         title: "Attempts for each operation, by phase".into(),
-        hint: "attempts are written into the bars".into(),
+        hint: "their number is written into the bars; beside a phase: operations ended, attempts of each on average".into(),
         gist: phases.iter().take(PHASES).map(in_words).collect(),
         rows: phases.iter().take(PHASES).map(row).collect(),
     };
@@ -95,7 +95,7 @@ fn mean(counts: &[AttemptsCount]) -> Option<f64> {
 
 fn note(phase: &PhaseResult) -> String {
     let counts = &phase.attempts_per_operation;
-    known(mean(counts), |mean| format!("{} ended, {mean:.1} attempts on average", count(ended(counts))))
+    known(mean(counts), |mean| format!("{} ended, {mean:.1} each", count(ended(counts))))
 }
 
 fn in_words(phase: &PhaseResult) -> String {

@@ -15,8 +15,8 @@ pub fn series(name: &str, colour: Colour, dash: Dash, values: Vec<Option<f64>>) 
 
 /// Offered load and goodput, and beneath them what the target was sent.
 pub fn load(view: &View) -> Section {
-    let lead = "What clients wanted and what they got; beneath it what that came to on the wire. Faults are shaded, the green stretch \
-                is the baseline, and the green band is its range.";
+    let lead =
+        "What clients wanted, what they got, and what that came to on the wire. Shaded: faults, and the baseline with its range.";
     Section::new("load", "Load and goodput", lead).with(goodput(view)).with(sent(view))
 }
 

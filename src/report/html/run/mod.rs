@@ -1,6 +1,6 @@
 //! The page of one run, from its document: the order in which people ask.
 
-mod banner;
+pub(super) mod banner;
 mod inside;
 mod latency;
 mod load;

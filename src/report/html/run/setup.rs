@@ -45,6 +45,10 @@ fn run(result: &RunResult) -> String {
     facts.add("why", result.note.clone().unwrap_or_else(|| "nobody said".into()));
     facts.add("faults removed", if result.cleanup_confirmed { "confirmed" } else { "NOT CONFIRMED" });
     facts.add("exit code", result.exit_code.to_string());
+    facts.add(
+        "advisory",
+        if result.advisory { "yes: exit code 0 even where the outcome is a failure or inconclusive" } else { "no" },
+    );
     facts.html()
 }
 
@@ -112,7 +116,7 @@ const CHARACTERS: usize = 40_000;
 
 #[derive(Template)]
 #[template(
-    source = "<pre tabindex=\"0\" role=\"region\" aria-label=\"The plan as YAML\"><code>{{ text }}</code></pre>",
+    source = "<pre wrap tabindex=\"0\" role=\"region\" aria-label=\"The plan as YAML\"><code>{{ crate::report::html::words::broken(text)|safe }}</code></pre>",
     ext = "html"
 )]
 struct Listing {

@@ -217,7 +217,7 @@ fn every_page_keeps_the_rules_and_has_every_section() {
         for id in sections {
             assert!(parts.tags.contains(&format!("h2 id=\"{id}\"")), "{id}");
         }
-        assert!(page.contains("name: storm") && page.contains(&result.plan.sha256));
+        assert!(page.contains("name: storm") && page.replace("<wbr>", "").contains(&result.plan.sha256));
         assert_eq!(page, run(&result, PLAN), "equal runs give equal bytes");
     }
     assert!(run(&sample::stuck(), PLAN).contains("STUCK, as expected"));
@@ -315,5 +315,29 @@ fn hostile_names_are_shown_and_do_nothing() {
     let parts = check(&page);
     assert_eq!(parts.tags.iter().filter(|tag| tag.starts_with("script")).count(), 1);
     assert!(!page.contains(['\u{202e}', '\u{7}']) && page.contains("🚀 عربى"));
-    assert!(page.contains("&#60;/title&#62;&#60;script&#62;alert(1)") && page.contains("more, in result.json"));
+    assert!(page.contains("&lt;/title&gt;&lt;script&gt;alert(1)") && page.contains("more, in result.json"));
+}
+
+#[test]
+fn what_people_said_and_did_is_shown() {
+    let mut result = sample::stuck();
+    (result.operator, result.note) = (Some("ada".into()), Some("monthly game day".into()));
+    (result.advisory, result.exit_code) = (true, 0);
+    result.stopped = Some(result::Stopped { by: result::StoppedBy::Operator, detail: "the operator".into() });
+    let note = |t_ms, text: &str| NoteResult { t_ms, text: text.into() };
+    result.notes = vec![note(16_000, "pager fired"), note(16_100, "too near for a label"), note(40_000, "still down")];
+    assert!(!run(&result, PLAN).contains("by hand"));
+    result.faults[0].ended_early = true;
+    let (name, end) = (result.faults[0].name.clone(), super::super::chart::moment(result.faults[0].to_ms));
+    let page = run(&result, PLAN);
+    check(&page);
+    for said in ["run by ada", "monthly game day", "stopped by its operator", "exit code 0, advisory: whatever the outcome"] {
+        assert!(page.contains(said), "{said}");
+    }
+    assert!(page.contains(&format!("ended by hand at {end}, before the plan would have")), "{end}");
+    assert!(page.contains(&format!("<title>{name} ended by hand</title>")) && page.contains(">by hand</text>"));
+    let marks =
+        ["pager fired", "too near for a label", "still down"].map(|text| page.contains(&format!("<title>{text}</title>")));
+    let labels = ["N1", "N2", "N3"].map(|label| page.contains(&format!(">{label}</text>")));
+    assert_eq!((marks, labels), ([true; 3], [true, false, true]));
 }

@@ -81,11 +81,13 @@ fn moment(ms: u64) -> String {
 }
 
 fn fault_row(fault: &FaultResult) -> Vec<Cell> {
-    let remark = match (&fault.failed, fault.touched) {
-        (Some(failed), _) => failed.clone(),
-        (None, Some(0)) => "touched nothing: no evidence".into(),
-        _ => String::new(),
+    let by_hand = fault.ended_early.then(|| format!("ended by hand at {}, before the plan would have", moment(fault.to_ms)));
+    let other = match (&fault.failed, fault.touched) {
+        (Some(failed), _) => Some(failed.clone()),
+        (None, Some(0)) => Some("touched nothing: no evidence".into()),
+        _ => None,
     };
+    let remark = by_hand.into_iter().chain(other).collect::<Vec<_>>().join("; ");
     vec![
         Cell::text(&fault.name),
         Cell::text(&fault.kind),

@@ -106,7 +106,9 @@ fn marks(result: &RunResult) -> Vec<Mark> {
     let actions = actions.map(|(n, action)| event(action.at_ms, format!("A{}", n + 1), action.name.clone()));
     let notes = result.notes.iter().enumerate().take(MARKED);
     let notes = notes.map(|(n, note)| event(note.t_ms, format!("N{}", n + 1), note.text.clone()));
-    actions.chain(notes).chain(recovered(result)).collect()
+    let by_hand = result.faults.iter().filter(|fault| fault.ended_early).take(MARKED);
+    let by_hand = by_hand.map(|fault| event(fault.to_ms, "by hand".into(), format!("{} ended by hand", fault.name)));
+    actions.chain(notes).chain(by_hand).chain(recovered(result)).collect()
 }
 
 fn recovered(result: &RunResult) -> Option<Mark> {
