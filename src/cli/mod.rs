@@ -27,11 +27,16 @@ pub mod terminal;
 pub mod tui;
 pub mod watchdog;
 
+use crate::report::layout::Style;
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// The binary's name.
 const NAME: &str = "stormwake";
+
+/// Columns of what was typed that an error shows.
+const TYPED: usize = 200;
 
 /// A load-generating chaos test harness: when the fault ends, does the incident end?
 #[derive(Parser)]
@@ -109,6 +114,7 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            let error = tamed(error);
             // Help and version go to stdout and are no failure; a closed pipe there is none either.
             let _ = error.print();
             return if error.use_stderr() { exit::Code::Usage.into() } else { exit::Code::Pass.into() };
@@ -136,6 +142,22 @@ pub fn main() -> ExitCode {
     code.into()
 }
 
+/// An error of the command line, with what was typed as a terminal, and whoever reads commands from a log, may see it: on one line, not endless.
+fn tamed(mut error: clap::Error) -> clap::Error {
+    let hostile = |text: &str| text.chars().count() > TYPED || text.chars().any(char::is_control);
+    let typed: Vec<(ContextKind, String)> = error
+        .context()
+        .filter_map(|(kind, value)| match value {
+            ContextValue::String(text) if hostile(text) => Some((kind, Style::default().fit(text, TYPED))),
+            _ => None,
+        })
+        .collect();
+    for (kind, text) in typed {
+        error.insert(kind, ContextValue::String(text));
+    }
+    error
+}
+
 /// The command line without commands that are hidden, for shells and the manual.
 fn shown() -> clap::Command {
     without_hidden(&Cli::command())
@@ -153,4 +175,23 @@ fn without_hidden(of: &clap::Command) -> clap::Command {
         .subcommand_required(of.is_subcommand_required_set())
         .args(of.get_arguments().cloned())
         .subcommands(commands)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_typed_is_shown_on_one_line_and_not_endless() {
+        let long = "x".repeat(5_000);
+        for typed in ["a\n::error::b\u{1b}[2J", &long] {
+            for argv in [["x", "run", "p", "--operator", typed], ["x", typed, "", "", ""]] {
+                let Err(error) = Cli::try_parse_from(argv) else { panic!("{argv:?}") };
+                let said = tamed(error).to_string();
+                assert!(said.len() < 600 && !said.contains('\u{1b}') && !said.contains("\n::"), "{said}");
+            }
+        }
+        let Err(error) = Cli::try_parse_from(["x", "run", "p", "--operator", "a\nb"]) else { panic!("two lines") };
+        assert!(tamed(error).to_string().contains("'a b' for '--operator <NAME>'"));
+    }
 }

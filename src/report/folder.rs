@@ -266,9 +266,14 @@ impl ReportFolder {
     }
 }
 
-/// Synced, because a disk may promise space that it has not.
+/// Synced, because a disk may promise space that it has not. Into a new file: what stands there already may lead elsewhere, or keep whoever
+/// opens it waiting.
 fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = File::create_new(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
@@ -390,10 +395,22 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_in_the_place_of_a_half_written_file_is_not_written_into() {
+        let temp = Temp::new("part");
+        let folder = ReportFolder::at(&temp.0).unwrap();
+        let (other, part) = (temp.0.join("other"), temp.0.join(".summary.md.part"));
+        fs::write(&other, "mine").unwrap();
+        std::os::unix::fs::symlink(&other, &part).unwrap();
+        folder.write(SUMMARY, b"new").unwrap();
+        let [other, summary] = [other, temp.0.join(SUMMARY)].map(|path| fs::read_to_string(path).unwrap());
+        assert_eq!((other.as_str(), summary.as_str(), part.exists()), ("mine", "new", false));
+    }
+
+    #[test]
     fn a_full_disk_says_so() {
         let error = FolderError::File { path: "reports/x/result.json".into(), source: io::ErrorKind::StorageFull.into() };
         assert!(error.to_string().contains("free some space"), "{error}");
-        let error = write_synced(Path::new("/dev/full"), b"x").unwrap_err();
+        let error = File::create("/dev/full").unwrap().write_all(b"x").unwrap_err();
         assert!(remedy(&error).contains("disk is full"), "{error:?}");
     }
 }

@@ -224,8 +224,7 @@ pub fn rate(x: Option<f64>) -> String {
 
 /// A share as a percentage: `75%`, `0.4%`; a little is never shown as nothing, nor nearly all as all.
 pub fn percent(x: Option<f64>) -> String {
-    let Some(x) = x.filter(|x| x.is_finite()) else { return NONE.into() };
-    let percent = x * 100.0;
+    let Some(percent) = x.map(|x| x * 100.0).filter(|percent| percent.is_finite()) else { return NONE.into() };
     match percent {
         p if p > 0.0 && p < 0.1 => "<0.1%".into(),
         p if p > 99.9 && p < 100.0 => ">99.9%".into(),
@@ -263,6 +262,11 @@ pub fn clock(seconds: u64) -> String {
 /// A factor: `1.3x`.
 pub fn factor(x: Option<f64>) -> String {
     x.map_or_else(|| NONE.into(), |x| format!("{x:.2}x"))
+}
+
+/// Counts of a document added up. Those of one that was tampered with may be of any size.
+pub fn total(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
 }
 
 /// A count with its digits in threes: `24,000`.
@@ -306,6 +310,8 @@ mod tests {
         ] {
             assert_eq!(millis(Some(x)), want, "{x}");
         }
+        assert_eq!(percent(Some(f64::MAX)), NONE);
+        assert_eq!(total([u64::MAX, 2]), u64::MAX);
         assert_eq!((percent(None), millis(None), rate(None)), (NONE.into(), NONE.into(), NONE.into()));
         assert_eq!((count(0), count(999), count(1_234_567)), ("0".into(), "999".into(), "1,234,567".into()));
     }

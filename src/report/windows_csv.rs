@@ -5,6 +5,7 @@
 //! apostrophe in front, which is how a spreadsheet is told that it is a text: names of plans begin with a letter or a digit, so that only a document that no
 //! plan made is changed by it.
 
+use super::layout::total;
 use super::result::{RunResult, WindowResult};
 use std::io::{self, Write};
 
@@ -128,7 +129,7 @@ fn field(cell: &Cell, window: &WindowResult, phase: &str) -> String {
         Cell::Count(of) => of(window).to_string(),
         Cell::Figure(of) => of(window).map_or(String::new(), |x| x.to_string()),
         Cell::Outcome(is) => {
-            window.by_outcome.iter().filter(|(outcome, _)| is(outcome)).map(|(_, count)| count).sum::<u64>().to_string()
+            total(window.by_outcome.iter().filter(|(outcome, _)| is(outcome)).map(|(_, count)| *count)).to_string()
         }
     }
 }

@@ -59,13 +59,17 @@ fn result_of(folder: &Folder) -> serde_json::Value {
     serde_json::from_str(&std::fs::read_to_string(path).expect("a result")).expect("JSON")
 }
 
+/// Under `nohup` SIGHUP is ignored, as it should be.
+fn hears_hangup() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask").trim();
+    ignored.ends_with(['0', '2', '4', '6', '8', 'a', 'c', 'e'])
+}
+
 #[test]
 fn the_first_signal_removes_faults_and_writes_the_report() {
     let _machine = shared();
-    // Under `nohup` it is ignored, as it should be.
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask").trim();
-    let hangup = ignored.ends_with(['0', '2', '4', '6', '8', 'a', 'c', 'e']).then_some(("-HUP", 129));
+    let hangup = hears_hangup().then_some(("-HUP", 129));
     for (signal, code) in [("-INT", 130), ("-QUIT", 131), ("-TERM", 143)].into_iter().chain(hangup) {
         let (folder, server) = (Folder::new(&format!("signal{signal}")), healthy());
         let child = start(&folder, &server, "");
@@ -116,6 +120,24 @@ fn the_second_signal_ends_at_once() {
     let (said, took) = end(child);
     assert_eq!(said.code, Some(130), "{said:#?}");
     assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+/// The system and the shell both say that a terminal closes.
+#[test]
+fn a_terminal_that_closes_says_it_twice_and_leaves_a_report() {
+    let _machine = shared();
+    if !hears_hangup() {
+        return;
+    }
+    let (folder, server) = (Folder::new("hangup-twice"), healthy());
+    let child = start(&folder, &server, "");
+    wait_for(&folder, "fault_started");
+    kill(&child, "-HUP");
+    wait_for(&folder, "stopping");
+    kill(&child, "-HUP");
+    let (said, _) = end(child);
+    assert_eq!(said.code, Some(129), "{said:#?}");
+    assert_eq!((&result_of(&folder)["outcome"], &result_of(&folder)["exit_code"]), (&"aborted".into(), &129.into()));
 }
 
 #[test]

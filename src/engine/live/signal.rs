@@ -1,5 +1,8 @@
 //! SIGINT, SIGTERM, SIGHUP and SIGQUIT: the first asks for an orderly end, the second ends the process at once. While something
 //! outside is to be undone, the second says so, and the third leaves it undone: exit code 7, within a second.
+//!
+//! SIGHUP is the first or nothing: a terminal that closes says it more than once, by itself and by its shell, and nobody sits there who has
+//! lost patience.
 
 use super::group::Group;
 use crate::time::Span;
@@ -33,6 +36,8 @@ pub struct Owing {
 const LAST: Span = Span::from_secs(1);
 /// The exit code where something is left undone.
 const LEFT_UNDONE: i32 = 7;
+/// The number of SIGHUP.
+const HANGUP: i32 = 1;
 /// How long a message may take.
 const PATIENCE: Span = Span::from_millis(200);
 
@@ -79,12 +84,12 @@ impl Signals {
         let hearing = async move {
             let number = next(&mut ends).await;
             if !OVER.load(Ordering::SeqCst) {
-                let second = if ASKED.load(Ordering::SeqCst) {
+                let second = if ASKED.load(Ordering::SeqCst) && number != HANGUP {
                     number
                 } else {
                     HEARD.store(number, Ordering::SeqCst);
                     heard.send_replace(number);
-                    next(&mut ends).await
+                    next_impatient(&mut ends).await
                 };
                 end(second, &mut ends, &leave).await;
             }
@@ -166,14 +171,14 @@ impl Signals {
 async fn end(mut number: i32, ends: &mut [(i32, Signal)], leave: &watch::Sender<bool>) -> ! {
     if let Some(text) = waits_for(&owed()) {
         say(&text);
-        number = next(ends).await;
+        number = next_impatient(ends).await;
     }
     let code = match left_undone(&owed()) {
         Some(text) => {
             say(&text);
             leave.send_replace(true);
             // The run writes its result and ends by itself, unless it is stuck or nobody wants to wait.
-            let _ = tokio::time::timeout(LAST.to_std(), next(ends)).await;
+            let _ = tokio::time::timeout(LAST.to_std(), next_impatient(ends)).await;
             LEFT_UNDONE
         }
         None => 128 + number,
@@ -262,6 +267,16 @@ async fn next(ends: &mut [(i32, Signal)]) -> i32 {
         came.map_or(Poll::Pending, Poll::Ready)
     })
     .await
+}
+
+/// The number of the next signal that asks for more than an orderly end. Cancel safe.
+async fn next_impatient(ends: &mut [(i32, Signal)]) -> i32 {
+    loop {
+        let number = next(ends).await;
+        if number != HANGUP || OVER.load(Ordering::SeqCst) {
+            return number;
+        }
+    }
 }
 
 fn ignores_hangup() -> bool {

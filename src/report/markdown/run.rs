@@ -2,7 +2,7 @@
 
 use super::escape::{code, text};
 use super::{CELL, SENTENCE, findings, foot, heading, joined, table, wide};
-use crate::report::layout::{NONE, count, millis, percent, rate};
+use crate::report::layout::{NONE, count, millis, percent, rate, total};
 use crate::report::result::{Engine, RunResult, Stretch, WindowResult};
 use crate::report::text::facts::facts_of;
 use crate::report::text::gates::unsaid;
@@ -100,8 +100,8 @@ fn column(stretch: &Stretch, result: &RunResult) -> Column {
     let windows: Vec<&WindowResult> =
         result.windows.iter().filter(|window| stretch.from_ms <= window.t_ms && window.t_ms < stretch.to_ms).collect();
     let lasted = |window: &&WindowResult| result.window_ms.min(result.duration_ms.saturating_sub(window.t_ms));
-    let seconds = windows.iter().map(lasted).sum::<u64>() as f64 / 1e3;
-    let sum = |of: fn(&WindowResult) -> u64| windows.iter().map(|window| of(window)).sum::<u64>() as f64;
+    let seconds = total(windows.iter().map(lasted)) as f64 / 1e3;
+    let sum = |of: fn(&WindowResult) -> u64| total(windows.iter().map(|window| of(window))) as f64;
     let per_second = |count: f64| (seconds > 0.0).then(|| count / seconds);
     let attempts = sum(|window| window.attempts);
     Column {

@@ -2,7 +2,7 @@
 
 use super::lines::{LABEL, label_line, parts_line, parts_lines};
 use super::people::people;
-use crate::report::layout::{NONE, Style, columns, count, factor, millis, number, percent, rate};
+use crate::report::layout::{NONE, Style, columns, count, factor, millis, number, percent, rate, total};
 use crate::report::result::{
     ActionResult, ActionStatus, DestinationResult, FaultResult, ProxyResult, RunResult, ServiceResult, Totals, WaveResult,
     WaveVerdict,
@@ -159,7 +159,7 @@ fn proxy(of: &ProxyResult, style: &Style) -> String {
         format!("amplification {}", factor(of.amplification)),
         format!("retry share {}", percent(of.retry_share)),
         format!("p99 {}", millis(of.p99_ms)),
-        some(of.statuses.range(400..).map(|(_, n)| n).sum(), "refused or failed"),
+        some(total(of.statuses.range(400..).map(|(_, n)| *n)), "refused or failed"),
         some(bad, "not answered"),
         of.wave.as_ref().map_or(String::new(), |wave| wave_words("waves", wave)),
     ];

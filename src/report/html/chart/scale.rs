@@ -69,11 +69,13 @@ const PER_DECADE: f64 = 1_000.0;
 const TICKS: f64 = 4.0;
 /// A few values that tower so high above nine tenths of the others would flatten them.
 const TOWERING: f64 = 12.0;
+/// Values outside of these are taken for the nearer of them: no measurement reaches that far, and beyond, arithmetic gives out.
+const SANE: (f64, f64) = (1e-12, 1e18);
 
 impl Scale {
     /// From zero to at least `top`, with ticks at 1, 2 or 5 times a power of ten.
     pub fn linear(top: f64) -> Self {
-        let top = if top.is_finite() && top > 0.0 { top } else { 1.0 };
+        let top = if top.is_finite() && top > 0.0 { top.clamp(SANE.0, SANE.1) } else { 1.0 };
         let step = nice(top / TICKS);
         Self::Linear { top: (top / step - 1e-9).ceil() * step, step }
     }
@@ -96,8 +98,8 @@ impl Scale {
     /// By the logarithm, its ends at 1, 2 or 5 times a power of ten.
     pub fn log(low: f64, high: f64) -> Self {
         let usable = |x: f64| x.is_finite() && x > 0.0;
-        let high = if usable(high) { high } else { 1.0 };
-        let low = if usable(low) { low.min(high) } else { high / 10.0 };
+        let high = if usable(high) { high.clamp(SANE.0, SANE.1) } else { 1.0 };
+        let low = if usable(low) { low.clamp(SANE.0, high) } else { high / 10.0 };
         let (low, high) = (rungs(low, low).0, rungs(high, high).1);
         Self::Log { low: if low < high { low } else { low / 10.0 }, high }
     }
@@ -210,6 +212,7 @@ pub fn short(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
         return "0".into();
     }
+    let x = x.clamp(-SANE.1, SANE.1);
     let size = libm::floor(libm::log10(x.abs())) as i32;
     let decimals = usize::try_from(3 - size).unwrap_or(0).min(9);
     let text = format!("{x:.decimals$}");
@@ -268,6 +271,23 @@ mod tests {
     }
 
     #[test]
+    fn what_no_clock_measures_still_has_a_place() {
+        let extremes = [f64::from_bits(1), f64::MIN_POSITIVE, 1e-300, 1.0, 1e300, f64::MAX];
+        for (low, high) in extremes.into_iter().flat_map(|low| extremes.map(|high| (low, high))) {
+            for scale in
+                [Scale::linear(high), Scale::time(high), Scale::log(low, high), Scale::fit([low, high, high].into_iter())]
+            {
+                let (foot, top) = scale.coordinates();
+                assert!(foot.is_finite() && top.is_finite() && foot < top, "{low} {high}: {scale:?}");
+                assert!([low, high].iter().all(|x| (0.0..=1.0).contains(&scale.place(*x))), "{low} {high}: {scale:?}");
+                let (ticks, path) = (scale.ticks(), scale.coordinate(high));
+                assert!((1..=20).contains(&ticks.len()) && ticks.iter().all(|tick| tick.is_finite()), "{scale:?}: {ticks:?}");
+                assert!(path.len() < 24 && !path.contains("inf") && !path.contains("NaN"), "{scale:?}: {path}");
+            }
+        }
+    }
+
+    #[test]
     fn axes_of_time_go_by_the_clock() {
         let labels = |scale: Scale, unit| scale.labels(unit).into_iter().map(|(_, label)| label).collect::<Vec<_>>().join(" ");
         assert_eq!(labels(Scale::time(540_000.0), Unit::Millis), "0ms 2m 4m 6m 8m 10m");
@@ -297,5 +317,6 @@ mod tests {
         }
         assert_eq!(Scale::log(1.0, 1_000.0).coordinate(100.0), "2000");
         assert_eq!(Scale::log(1.0, 1_000.0).coordinate(0.0), "0");
+        assert_eq!([short(1e308), short(-1e308)], ["1000000000000000000", "-1000000000000000000"]);
     }
 }

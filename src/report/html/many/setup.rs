@@ -1,6 +1,6 @@
 //! Where many runs come from: the plan, the engine, the seeds, what was left out.
 
-use super::super::super::layout::count;
+use super::super::super::layout::{count, total};
 use super::super::super::result::{Engine, PlanRef, Stopped};
 use super::super::frame::Section;
 use super::super::run::banner::ended;
@@ -80,7 +80,7 @@ impl Origin<'_> {
         facts.add("seeds", self.seeds());
         more.iter().for_each(|(label, value)| facts.add(label, value.clone()));
         facts.add("time scale", self.plan.time_scale.clone().unwrap_or_else(|| "1".into()));
-        let left_out: u64 = self.runs.iter().filter_map(|runs| runs.curves).map(|curves| curves.left_out).sum();
+        let left_out = total(self.runs.iter().filter_map(|runs| runs.curves).map(|curves| curves.left_out));
         let kept = if left_out == 0 {
             "of every run".into()
         } else {

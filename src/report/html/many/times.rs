@@ -1,6 +1,6 @@
 //! How long recovery took, seed by seed.
 
-use super::super::super::layout::count;
+use super::super::super::layout::{count, total};
 use super::super::chart::{Times, TimesRow};
 use super::super::frame::Section;
 use super::{Runs, Time};
@@ -10,7 +10,7 @@ use crate::stats;
 pub fn section(runs: &[Runs], whose: &str, more: &str) -> Option<Section> {
     let asked = runs.iter().flat_map(|runs| runs.rows).any(|row| row.class.is_some());
     let rows: Vec<TimesRow> = runs.iter().map(row).collect();
-    let never: u64 = rows.iter().map(|row| row.never).sum();
+    let never = total(rows.iter().map(|row| row.never));
     let all: usize = runs.iter().map(|runs| runs.rows.len()).sum();
     let lead = format!("From the end of the fault to the begin of the first stretch that stayed healthy.{more}");
     let chart = Times {

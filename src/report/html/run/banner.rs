@@ -107,7 +107,8 @@ fn goodput(view: &View) -> Tile {
 fn traffic(view: &View) -> Vec<Tile> {
     let totals = &view.result.totals;
     let usual = view.result.baseline.as_ref().and_then(|baseline| baseline.attempts).filter(|usual| *usual > 0.0);
-    let times = totals.peak_attempts.zip(usual).map(|(peak, usual)| format!("{:.1}× the baseline", peak / usual));
+    let times = totals.peak_attempts.zip(usual).map(|(peak, usual)| peak / usual).filter(|times| times.is_finite());
+    let times = times.map(|times| format!("{times:.1}× the baseline"));
     let shares = peak(&view.figure(|window| window.retry_share));
     let stretch = |name: &str| view.result.stretches.iter().find(|stretch| stretch.name == name).and_then(|s| s.latency.p99_ms);
     let (before, after) = (stretch("before"), stretch("after"));

@@ -1,6 +1,6 @@
 //! What piled up meanwhile: in flight, backlog and its age, connects; attempts for each operation; waves.
 
-use super::super::super::layout::{count, millis};
+use super::super::super::layout::{count, millis, total};
 use super::super::super::result::{AttemptsCount, PhaseResult, TapsResult, WaveResult, WaveVerdict};
 use super::super::chart::{Colour, Dash, Part, Row, Series, Stack, TimeChart, Unit};
 use super::super::frame::{Section, Tone};
@@ -84,11 +84,11 @@ pub fn attempts(view: &View) -> Section {
 }
 
 fn ended(counts: &[AttemptsCount]) -> u64 {
-    counts.iter().map(|of| of.operations).sum()
+    total(counts.iter().map(|of| of.operations))
 }
 
 fn mean(counts: &[AttemptsCount]) -> Option<f64> {
-    let attempts: u64 = counts.iter().map(|of| u64::from(of.attempts) * of.operations).sum();
+    let attempts = total(counts.iter().map(|of| u64::from(of.attempts).saturating_mul(of.operations)));
     let ended = ended(counts);
     (ended > 0).then(|| attempts as f64 / ended as f64)
 }
@@ -108,7 +108,7 @@ fn row(phase: &PhaseResult) -> Row {
     let mut least = 0;
     let groups = GROUPS.iter().enumerate().filter_map(|(shade, (most, label))| {
         let within = counts.iter().filter(|of| of.attempts > least && of.attempts <= *most);
-        let operations: u64 = within.map(|of| of.operations).sum();
+        let operations = total(within.map(|of| of.operations));
         least = *most;
         let share = operations as f64 / all.max(1) as f64;
         let detail = format!("{label} attempts: {} operations, {}", count(operations), Unit::Share.show(share));

@@ -53,7 +53,7 @@ pub fn spectrum(view: &View) -> Section {
     let lines = stretches.iter().zip(looks).filter(|(stretch, _)| !stretch.spectrum.is_empty());
     let lines: Vec<CurveLine> = lines
         .map(|(stretch, (colour, dash))| CurveLine {
-            name: stretch.name.clone(),
+            name: super::super::words::name(&stretch.name),
             colour,
             dash,
             points: stretch.spectrum.iter().map(|point| (point.percent, point.ms)).collect(),
@@ -61,7 +61,12 @@ pub fn spectrum(view: &View) -> Section {
         .collect();
     let gist = |stretch: &super::super::super::result::Stretch| {
         let of = |ms: Option<f64>| known(ms, |ms| millis(Some(ms)));
-        format!("{}: p50 {}, p99 {}. ", stretch.name, of(stretch.latency.p50_ms), of(stretch.latency.p99_ms))
+        format!(
+            "{}: p50 {}, p99 {}. ",
+            super::super::words::name(&stretch.name),
+            of(stretch.latency.p50_ms),
+            of(stretch.latency.p99_ms)
+        )
     };
     let curve = Curve {
         id: "c-spectrum".into(),

@@ -1,6 +1,6 @@
 //! What was asked for, what was sent, what came of it; and how much of it was retries.
 
-use super::super::super::layout::{count, factor, percent};
+use super::super::super::layout::{count, factor, percent, total};
 use super::super::super::result::WindowResult;
 use super::super::chart::{Bar, Bars, Colour, Dash, Scale, Series, TALL, TimeChart, Unit};
 use super::super::frame::Section;
@@ -49,7 +49,7 @@ fn faults(view: &View) -> String {
 
 fn answered(window: &WindowResult) -> u64 {
     let is_answer = |outcome: &str| outcome == "success" || outcome == "unexpected" || outcome.starts_with("status_");
-    window.by_outcome.iter().filter(|(outcome, _)| is_answer(outcome)).map(|(_, n)| n).sum()
+    total(window.by_outcome.iter().filter(|(outcome, _)| is_answer(outcome)).map(|(_, n)| *n))
 }
 
 fn sent(view: &View) -> String {
@@ -106,16 +106,16 @@ fn histogram(view: &View) -> String {
     let samples = &view.result.totals.retry_share_histogram;
     let mut bins = [0u64; BINS as usize];
     for sample in samples {
-        let bin = (sample.basis_points * BINS / 10_000).min(BINS - 1);
-        bins[bin as usize] += sample.windows;
+        let bin = &mut bins[(sample.basis_points.min(9_999) * BINS / 10_000) as usize];
+        *bin = bin.saturating_add(sample.windows);
     }
-    let all: u64 = bins.iter().sum();
+    let all = total(bins);
     let bar = |(n, windows): (usize, &u64)| {
         let (from, to) = (n * 5, n * 5 + 5);
         let label = if from % 25 == 0 { format!("{from}%") } else { String::new() };
         Bar { label, value: *windows as f64, detail: format!("{from}% to {to}%: {} windows", count(*windows)) }
     };
-    let high: u64 = bins[BINS as usize / 2..].iter().sum();
+    let high = total(bins[BINS as usize / 2..].iter().copied());
     let gist = if all == 0 { UNKNOWN.to_string() } else { format!("{high} of {all} windows had a retry share of 50% or more.") };
     let bars = Bars {
         id: "c-share-histogram".into(),

@@ -1,6 +1,6 @@
 //! The parts of a run: proxies of a plan where there are any, fleets, destinations.
 
-use super::super::super::layout::{count, factor, percent};
+use super::super::super::layout::{count, factor, percent, total};
 use super::super::super::result::{FleetResult, ProxyResult, ProxyWindow};
 use super::super::chart::{Backdrop, Colour, Dash, Series, TimeChart, Unit, multiples};
 use super::super::frame::Section;
@@ -74,8 +74,9 @@ fn drawn(view: &View, number: usize, proxy: &ProxyResult) -> String {
     let rate = |of: &dyn Fn(&ProxyWindow) -> u64| -> Vec<Option<f64>> {
         windows.iter().map(|window| Some(of(window) as f64 / seconds)).collect()
     };
-    let class =
-        |class: u16| move |window: &ProxyWindow| window.statuses.iter().filter(|(s, _)| **s / 100 == class).map(|(_, n)| n).sum();
+    let class = |class: u16| {
+        move |window: &ProxyWindow| total(window.statuses.iter().filter(|(s, _)| **s / 100 == class).map(|(_, n)| *n))
+    };
     let came = vec![
         Series { filled: true, ..series("requests", Colour::Vermilion, Dash::Solid, rate(&|w| w.requests)) },
         series("repeats", Colour::Orange, Dash::Dashed, rate(&|w| w.repeats)),
@@ -84,7 +85,7 @@ fn drawn(view: &View, number: usize, proxy: &ProxyResult) -> String {
         series("2xx", Colour::Blue, Dash::Solid, rate(&class(2))),
         series("4xx", Colour::Orange, Dash::Dashed, rate(&class(4))),
         series("5xx", Colour::Vermilion, Dash::Long, rate(&class(5))),
-        series("no answer", Colour::Grey, Dash::Dotted, rate(&|w| w.resets + w.unanswered + w.unreached)),
+        series("no answer", Colour::Grey, Dash::Dotted, rate(&|w| total([w.resets, w.unanswered, w.unreached]))),
     ];
     let chart = |id: String, title: String, series: Vec<Series>| {
         let mut chart = TimeChart::new(&id, &title, Unit::Rate, &view.aside);

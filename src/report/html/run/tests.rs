@@ -251,6 +251,31 @@ fn a_single_window_of_zeros_is_no_trouble() {
 }
 
 #[test]
+fn figures_that_nobody_measured_break_no_page() {
+    let mut result = sample::stuck();
+    let (most, least) = (u64::MAX, f64::from_bits(1));
+    for window in &mut result.windows {
+        (window.offered, window.attempts, window.retries, window.succeeded, window.connects) = (most, most, most, most, most);
+        (window.retry_share, window.p50_ms, window.p99_ms) = (Some(f64::MAX), Some(least), Some(f64::MAX));
+        window.by_outcome.values_mut().for_each(|count| *count = most);
+    }
+    result.proxies = vec![proxy(60)];
+    for window in &mut result.proxies[0].windows {
+        (window.requests, window.resets, window.unanswered, window.unreached) = (most, most, most, most);
+    }
+    result.baseline.as_mut().unwrap().attempts = Some(least);
+    result.totals.retry_share = Some(f64::MAX);
+    result.totals.retry_share_histogram = vec![result::ShareCount { basis_points: most, windows: most }; 2];
+    result.stretches[0].name = "a\u{1b}[2J".into();
+    for point in &mut result.stretches[0].spectrum {
+        point.ms = least;
+    }
+    let page = run(&result, "");
+    check(&page);
+    assert!(!page.contains("NaN") && !page.contains("inf%") && !page.contains("inf×") && !page.contains('\u{1b}'));
+}
+
+#[test]
 fn nobody_knows_is_said_and_never_shown_as_zero() {
     let page = run(&empty(), "");
     let parts = check(&page);
