@@ -327,6 +327,7 @@ mod tests {
             advisory: false,
             started_unix_ms: None,
             expect: None,
+            judged_line: None,
             time_scale: None,
             policies: Vec::new(),
             rules: Vec::new(),

@@ -108,11 +108,27 @@ impl Diagnostics {
             return Ok(());
         }
         let Some(line) = text.lines().nth(place.line as usize - 1) else { return Ok(()) };
-        let (line, before) = window(line, place.column as usize);
+        let (line, before) = window(&without_user(line), place.column as usize);
         let carets = (place.len as usize).clamp(1, line.chars().count().saturating_sub(before).max(1));
         writeln!(f, "{number:>4} | {line}")?;
         writeln!(f, "     | {}{}", " ".repeat(before), "^".repeat(carets))
     }
+}
+
+/// A line with `*` for each character of what stands as user and password in a URL: what is wrong with one must not tell it to a log.
+fn without_user(line: &str) -> String {
+    let mut shown: Vec<char> = line.chars().collect();
+    let mut at = 0;
+    while let Some(found) = shown[at..].windows(3).position(|three| three == [':', '/', '/']) {
+        let begin = at + found + 3;
+        let ends = |c: &char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'');
+        let end = shown[begin..].iter().position(ends).map_or(shown.len(), |length| begin + length);
+        if let Some(user) = shown[begin..end].iter().rposition(|c| *c == '@') {
+            shown[begin..begin + user].fill('*');
+        }
+        at = end;
+    }
+    shown.into_iter().collect()
 }
 
 /// The part of a line around a column (from 1), made visible, and how many characters stand before the column in it.
@@ -189,6 +205,18 @@ mod tests {
     fn a_problem_shows_its_line_marked() {
         let shown = show("a: 1\nb: fast\n", place(2, 4, 4), "no");
         assert_eq!(shown, "p.yaml:2:4: error: no\n   2 | b: fast\n     |    ^^^^\n     = help: do better\n");
+    }
+
+    #[test]
+    fn a_password_in_a_url_is_not_shown() {
+        for (line, shown) in [
+            ("url: 'http://user:hunter2@127.0.0.1/pay?a@b'", "url: 'http://************@127.0.0.1/pay?a@b'"),
+            ("[http://a@b, https://c:d@e]", "[http://*@b, https://***@e]"),
+            ("to: http://127.0.0.1/a@b", "to: http://127.0.0.1/a@b"),
+            ("at: 3@4://", "at: 3@4://"),
+        ] {
+            assert_eq!(without_user(line), shown);
+        }
     }
 
     #[test]

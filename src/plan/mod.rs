@@ -87,6 +87,8 @@ pub struct Plan {
     pub stop_if: Vec<StopConfig>,
     /// What a plan that shows a failure expects.
     pub expect: Option<Expect>,
+    /// Where the plan says what its recovery is to be: at `expect`, or else at `recovery`; none where it says nothing.
+    pub judged_at: Option<crate::config::Place>,
     /// How long the run is.
     pub length: Span,
     /// What deadlines are rounded up to.

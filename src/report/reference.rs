@@ -20,12 +20,14 @@ This page is made from what the files are made from (`src/report/reference.rs`),
 | file | what | read by |
 |---|---|---|
 | `report.html` | the page to look at and to hand on: one file that loads nothing, with its script optional | a browser |
+| `junit.xml` | what was judged: a suite for the plan (in a comparison for each policy), a case for the recovery class, for each gate, and for the run itself; `failure` is a fail, `error` inconclusive or broken off; engine, plan, its hash, expectation, outcome, exit code and seeds are properties of the suite | CI systems, `junitparser` |
+| `summary.md` | verdict, gates and figures in Markdown | merge requests, chats |
 | [`result.json`](#resultjson) | the whole run: verdict, figures, phases, every window | anything that reads JSON |
 | [`windows.csv`](#windowscsv) | the series, a row for each second | spreadsheets, pandas |
 | [`latency.hlog`](#latencyhlog) | every histogram | HdrHistogram's tools in any language |
 | [`latency*.hgrm`](#latencyhgrm) | percentiles of operation latency | HdrHistogram's plotters |
 | [`events.ndjson`](#eventsndjson) | what happened, written as it happens | `jq`, log tools |
-| `effective.yaml` | the plan after variables and overrides: what was run, and can be run again | `stormwake` |
+| `effective.yaml` | the plan after variables and overrides: what was run, and can be run again. What variables held stands in it; `from_env` and `from_file` of a header do not say what they found | `stormwake` |
 | [`seeds.json`](#seedsjson) | `simulate` with many seeds: all of them; the report of the worst one lies in `seedN/` | anything that reads JSON |
 | [`compare.json`](#comparejson) | `compare`: every policy on the same seeds | anything that reads JSON |
 

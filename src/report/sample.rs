@@ -196,6 +196,7 @@ pub fn plan() -> PlanInfo {
         advisory: false,
         started_unix_ms: Some(1_796_021_712_000),
         expect: None,
+        judged_line: Some(29),
         time_scale: None,
         policies: vec!["naive".into()],
         rules: Vec::new(),

@@ -241,6 +241,7 @@ pub(super) fn plan_ref(plan: &PlanInfo) -> PlanRef {
         path: plan.path.clone(),
         sha256: plan.sha256.clone(),
         expect: plan.expect.map(class),
+        judged_line: plan.judged_line,
         time_scale: plan.time_scale.clone(),
     }
 }

@@ -95,6 +95,8 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
     returns::resolve(&mut fleets, &raw, &timeline, &mut cx);
     let judged = judge::check(&raw, &timeline, &fleets, &proxies, length, &mut cx);
     let compare = compare::check(&raw, &fleets, &mut cx);
+    let expected = raw.expect.as_ref().and_then(|expect| expect.0.as_ref()).map(|expect| expect.place);
+    let judged_at = expected.or_else(|| raw.recovery.as_ref().and_then(|recovery| recovery.0.as_ref()).map(|of| of.place));
     Some(Plan {
         name: name?,
         seed: raw.seed.0?,
@@ -111,6 +113,7 @@ pub(super) fn check(raw: RawPlan, root: &Node, file: &str, problems: &mut Proble
         recovered: judged.recovered,
         compare,
         stop_if: judged.stop_if,
+        judged_at,
         expect: raw.expect.and_then(|expect| expect.0).map(|expect| expect.value),
         length: length?,
         timer_grain: timer_grain?,

@@ -62,7 +62,7 @@ fn recovery(result: &RunResult) -> Option<Case> {
         status: class_status(class, wanted),
         message: format!("got {got}, wanted {}", class_word(wanted)),
         details,
-        line: None,
+        line: result.plan.judged_line,
     })
 }
 

@@ -61,7 +61,7 @@ fn share_or_recovery(result: &SeedsResult) -> Option<Case> {
     let mut details = vec![intervals.clone(), class_counts(&result.classes)];
     details.extend(named(others()));
     let name = format!("recovery is {} in every seed", class_word(wanted));
-    Some(Case { name, status, message: intervals, details, line: None })
+    Some(Case { name, status, message: intervals, details, line: result.plan.judged_line })
 }
 
 fn of_gate(index: usize, gate: &GateCount, result: &SeedsResult) -> Case {

@@ -20,7 +20,9 @@ const DOCUMENT: &str = "compare.json";
 /// Policies whose curves are drawn, the reference among them.
 const POLICIES: usize = 8;
 /// Policies that have a column in the table.
-const COLUMNS: usize = 16;
+const COLUMNS: usize = 18;
+/// Columns that a sheet of paper has room for; more policies stand in further tables.
+const BESIDE: usize = 6;
 /// Small charts of seeds, all policies together.
 const SMALL_CHARTS: usize = 24;
 /// The colours of policies, the reference first; with more of them the same come again, in other dashes.
@@ -65,7 +67,8 @@ fn runs((index, policy): (usize, &PolicyResult)) -> Runs<'_> {
         curves: policy.curves.as_ref(),
         worst: policy.worst,
         colour: COLOURS[index % COLOURS.len()],
-        dash: DASHES[index % DASHES.len()],
+        // A colour that comes again must not be taken for the first.
+        dash: if index < COLOURS.len() { DASHES[index % DASHES.len()] } else { Dash::Long },
     }
 }
 
@@ -175,10 +178,25 @@ fn policies(result: &CompareResult) -> Section {
     let lead = "Medians and ranges over the seeds; below, what a policy changes against the reference on the same seed, \
                 and between which bounds that lies.";
     let shown = &result.policies[..result.policies.len().min(COLUMNS)];
+    let tables = shown.chunks(BESIDE).enumerate().map(|(index, some)| table(result, some, index * BESIDE));
+    let section = tables.fold(Section::new("policies", "Which policy is better", lead), Section::with);
+    let worth = worth(result.policies.get(1..).unwrap_or_default());
+    let more = result.policies.len() - shown.len();
+    let more = (more > 0).then(|| format!("… and {more} more policies, in {DOCUMENT}"));
+    worth.into_iter().chain(more).fold(section, |section, worth| section.with(paragraph(&worth)))
+}
+
+/// These policies beside each other; so many stand in tables before.
+fn table(result: &CompareResult, shown: &[PolicyResult], before: usize) -> String {
+    let caption = match (before, shown.len()) {
+        (0, _) => "Policies".to_string(),
+        (_, 1) => format!("Policy {}", before + 1),
+        (_, more) => format!("Policies {} to {}", before + 1, before + more),
+    };
     let mut head = vec!["figure".to_string()];
     head.extend(shown.iter().map(labelled));
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
-    let mut table = Table::new("Policies", &head).of(DOCUMENT);
+    let mut table = Table::new(&caption, &head).of(DOCUMENT);
     let cells = |label: &str, of: &dyn Fn(&PolicyResult) -> Cell| {
         std::iter::once(Cell::text(label)).chain(shown.iter().map(of)).collect::<Vec<_>>()
     };
@@ -193,11 +211,7 @@ fn policies(result: &CompareResult) -> Section {
     for figure in SHOWN {
         table.row(cells(&spaced(figure.word()), &|policy| figure_cell(policy, figure)));
     }
-    let section = Section::new("policies", "Which policy is better", lead).with(table.html());
-    let worth = worth(result.policies.get(1..).unwrap_or_default());
-    let more = result.policies.len() - shown.len();
-    let more = (more > 0).then(|| format!("… and {more} more policies, in {DOCUMENT}"));
-    worth.into_iter().chain(more).fold(section, |section, worth| section.with(paragraph(&worth)))
+    table.html()
 }
 
 fn figure_cell(policy: &PolicyResult, figure: Figure) -> Cell {

@@ -21,6 +21,7 @@ pub fn result(record: &RunRecord, verdict: &Verdict, plan: &PlanInfo) -> RunResu
             path: plan.path.clone(),
             sha256: plan.sha256.clone(),
             expect: plan.expect.map(class),
+            judged_line: plan.judged_line,
             time_scale: plan.time_scale.clone(),
         },
         engine: plan.engine,

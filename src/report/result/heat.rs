@@ -11,7 +11,7 @@ const COLUMNS: usize = 240;
 /// Rows for each factor of ten.
 const PER_DECADE: i32 = 8;
 
-/// A map of counts: time to the right, latency upwards in even steps of its logarithm.
+/// A map of counts: the time at which they succeeded to the right, latency upwards in even steps of its logarithm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeatMap {
     /// How long a column is, in milliseconds: a whole number of windows.

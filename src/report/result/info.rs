@@ -1,6 +1,7 @@
 //! What is known of a run beside its record, and what of that its document says.
 
 use super::{Engine, RecoveryClass};
+use crate::config::Source;
 use crate::plan::Loaded;
 use crate::plan::arithmetic::{Rule, rules};
 use schemars::JsonSchema;
@@ -27,6 +28,8 @@ pub struct PlanInfo {
     pub started_unix_ms: Option<u64>,
     /// The class that the plan expects.
     pub expect: Option<crate::gate::Class>,
+    /// The line of the plan's file at which it says what its recovery is to be.
+    pub judged_line: Option<u32>,
     /// At which speed the plan was run, such as `1/20`; none where that is its own.
     pub time_scale: Option<String>,
     /// By fleet, in the order of the plan, the name of its policy; `inline` where it is spelled out there.
@@ -53,6 +56,7 @@ impl PlanInfo {
             advisory: false,
             started_unix_ms: None,
             expect: plan.expect.as_ref().map(|expect| expect.class),
+            judged_line: plan.judged_at.filter(|at| at.source == Source::File && at.line > 0).map(|at| at.line),
             time_scale: plan.time_scale.map(|scale| scale.to_string()),
             policies: plan.fleets.iter().map(|fleet| fleet.policy_name.clone()).collect(),
             rules: rules(plan),
@@ -73,6 +77,9 @@ pub struct PlanRef {
     pub sha256: String,
     /// The recovery class that it expects; null where it expects none.
     pub expect: Option<RecoveryClass>,
+    /// The line of its file at which it says what its recovery is to be, at `expect` or else at `recovery`; left out where it says nothing there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_line: Option<u32>,
     /// At which speed it was run, such as `1/20`: every duration multiplied by that, every rate divided; null where that is its own.
     pub time_scale: Option<String>,
 }

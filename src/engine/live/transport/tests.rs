@@ -105,6 +105,7 @@ pub fn plan(success: Success, connections: Connections) -> Plan {
     };
     let policy = Policy::new(Attempts::Limited(1), Span::from_secs(1));
     Plan {
+        judged_at: None,
         proxies: Vec::new(),
         name: "test".into(),
         seed: 1,

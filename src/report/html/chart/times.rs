@@ -45,9 +45,9 @@ const BAR: f64 = 32.0;
 /// The share of the width that times have.
 const WIDE: f64 = 0.7;
 /// Where the bars of `never` and `unknown` begin, and how wide they are.
-const NEVER: f64 = 0.75;
-const UNKNOWN: f64 = 0.88;
-const ASIDE: f64 = 0.06;
+const NEVER: f64 = 0.77;
+const UNKNOWN: f64 = 0.9;
+const ASIDE: f64 = 0.05;
 /// Classes of times.
 const BINS: usize = 48;
 

@@ -111,6 +111,7 @@ fn many_policies_of_many_seeds_fit() {
     let said = page.matches("The first 8 of 43 policies; the others are in compare.json.").count();
     assert_eq!(said, 4, "curves, times, policy by policy, seeds");
     assert!(page.contains("… and 34 more, in compare.json"), "the reasons that are left out");
+    assert!(page.contains("… and 25 more policies, in compare.json") && page.contains("<caption>Policies 13 to 18</caption>"));
 }
 
 fn tainted(rows: &mut [SeedRow]) {

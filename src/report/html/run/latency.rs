@@ -11,7 +11,7 @@ use super::view::View;
 /// The map.
 pub fn map(view: &View) -> Section {
     let lead = "From the intended start of an operation to its success, retries and waiting included. The scale is logarithmic; a \
-                darker cell holds more operations.";
+                darker cell holds more operations. An operation stands where it succeeded, as in every window; in the spectrum, where it began.";
     let section = Section::new("latency", "Latency", lead);
     match &view.result.heat {
         Some(heat) if heat.edges_ms.len() > 1 => section.with(drawn(view, heat)),

@@ -125,12 +125,16 @@ struct Listing {
 
 /// The effective plan.
 pub fn plan(yaml: &str) -> Section {
-    let section = Section::new("plan", "The plan", "After variables and overrides, as in effective.yaml.");
+    let section = Section::new(
+        "plan",
+        "The plan",
+        "After variables and overrides, as in effective.yaml; there alone stand the values of keys that sound like secrets.",
+    );
     if yaml.trim().is_empty() {
         return section.with(paragraph("Unknown: the plan's text is not there."));
     }
     // Line ends are what plans are made of; all else that is not printable goes.
-    let clean = |line: &str| Style::default().clean(line.trim_end());
+    let clean = |line: &str| Style::default().clean(&without_secret(line.trim_end()));
     let mut text = String::new();
     let (mut characters, mut shown) = (0, 0);
     for line in yaml.lines() {
@@ -146,4 +150,42 @@ pub fn plan(yaml: &str) -> Section {
     let more = yaml.lines().count() - shown;
     let section = section.with(Listing { text }.render().expect("a string takes every write"));
     if more == 0 { section } else { section.with(paragraph(&format!("… and {more} lines more, in effective.yaml"))) }
+}
+
+/// What a key whose value is nobody's business has in its name.
+const SECRET: [&str; 9] = ["authorization", "cookie", "credential", "key", "passwd", "password", "secret", "token", "session"];
+
+/// A line of the plan, without the value of a key that sounds like a secret: a page is there to be handed on.
+fn without_secret(line: &str) -> String {
+    let Some((key, value)) = line.split_once(':') else { return line.to_string() };
+    let (name, value) = (key.to_ascii_lowercase(), value.trim());
+    // What names where a secret is found, or how an operation is known, is none.
+    let is_none = ["from_env", "from_file", "idempotency"].iter().any(|word| name.contains(word));
+    if value.is_empty() || is_none || !SECRET.iter().any(|word| name.contains(word)) {
+        line.to_string()
+    } else {
+        format!("{key}: ***")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_sounds_like_a_secret_is_not_handed_on() {
+        for (line, shown) in [
+            ("    authorization: Bearer hunter9", "    authorization: ***"),
+            ("  X-Api-Key: 'abc'", "  X-Api-Key: ***"),
+            ("  \"set-cookie\": a=b", "  \"set-cookie\": ***"),
+            ("  authorization:", "  authorization:"),
+            ("    from_env: PAYMENT_TOKEN", "    from_env: PAYMENT_TOKEN"),
+            ("idempotency_key: attempt", "idempotency_key: attempt"),
+            ("  clients: 2000", "  clients: 2000"),
+            ("no colon", "no colon"),
+        ] {
+            assert_eq!(without_secret(line), shown);
+        }
+        assert!(!plan("headers:\n  authorization: Bearer hunter9\n").blocks.concat().contains("hunter9"));
+    }
 }
