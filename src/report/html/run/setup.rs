@@ -134,11 +134,12 @@ pub fn plan(yaml: &str) -> Section {
         return section.with(paragraph("Unknown: the plan's text is not there."));
     }
     // Line ends are what plans are made of; all else that is not printable goes.
-    let clean = |line: &str| Style::default().clean(&without_secret(line.trim_end()));
+    let clean = |line: &str| Style::default().clean(line.trim_end());
+    let mut headers = Headers::default();
     let mut text = String::new();
     let (mut characters, mut shown) = (0, 0);
     for line in yaml.lines() {
-        let line = clean(line);
+        let line = clean(&headers.without_secret(line));
         characters += line.chars().count() + 1;
         if shown == LINES || characters > CHARACTERS {
             break;
@@ -152,19 +153,33 @@ pub fn plan(yaml: &str) -> Section {
     if more == 0 { section } else { section.with(paragraph(&format!("… and {more} lines more, in effective.yaml"))) }
 }
 
-/// What a key whose value is nobody's business has in its name.
+/// What a header whose value is nobody's business has in its name.
 const SECRET: [&str; 9] = ["authorization", "cookie", "credential", "key", "passwd", "password", "secret", "token", "session"];
 
-/// A line of the plan, without the value of a key that sounds like a secret: a page is there to be handed on.
-fn without_secret(line: &str) -> String {
-    let Some((key, value)) = line.split_once(':') else { return line.to_string() };
-    let (name, value) = (key.to_ascii_lowercase(), value.trim());
-    // What names where a secret is found, or how an operation is known, is none.
-    let is_none = ["from_env", "from_file", "idempotency"].iter().any(|word| name.contains(word));
-    if value.is_empty() || is_none || !SECRET.iter().any(|word| name.contains(word)) {
-        line.to_string()
-    } else {
-        format!("{key}: ***")
+/// Leaves the values of headers that sound like secrets out of a plan: a page is there to be handed on. Other keys are the plan's own
+/// figures, such as `max_tokens`, and stay.
+#[derive(Default)]
+struct Headers {
+    /// How far `headers:` is indented, while its lines come.
+    within: Option<usize>,
+}
+
+impl Headers {
+    fn without_secret(&mut self, line: &str) -> String {
+        let indent = line.len() - line.trim_start().len();
+        if self.within.is_some_and(|outer| indent <= outer && !line.trim().is_empty()) {
+            self.within = None;
+        }
+        if line.trim_end().ends_with("headers:") && self.within.is_none() {
+            self.within = Some(indent);
+            return line.to_string();
+        }
+        let Some((key, value)) = line.split_once(':').filter(|_| self.within.is_some()) else { return line.to_string() };
+        let name = key.to_ascii_lowercase();
+        // What names where a secret is found, or how an operation is known, is none.
+        let is_none = ["from_env", "from_file", "idempotency"].iter().any(|word| name.contains(word));
+        let is_secret = !value.trim().is_empty() && !is_none && SECRET.iter().any(|word| name.contains(word));
+        if is_secret { format!("{key}: ***") } else { line.to_string() }
     }
 }
 
@@ -180,12 +195,18 @@ mod tests {
             ("  \"set-cookie\": a=b", "  \"set-cookie\": ***"),
             ("  authorization:", "  authorization:"),
             ("    from_env: PAYMENT_TOKEN", "    from_env: PAYMENT_TOKEN"),
-            ("idempotency_key: attempt", "idempotency_key: attempt"),
+            ("  idempotency-key: attempt", "  idempotency-key: attempt"),
             ("  clients: 2000", "  clients: 2000"),
             ("no colon", "no colon"),
         ] {
-            assert_eq!(without_secret(line), shown);
+            let mut headers = Headers { within: Some(0) };
+            assert_eq!(headers.without_secret(line), shown);
         }
+        for line in ["max_tokens: 10", "  sessions: 3/s", "  idempotency_key: attempt"] {
+            assert_eq!(Headers::default().without_secret(line), line, "a figure of the plan's own");
+        }
+        let (mut headers, lines) = (Headers::default(), ["target:", "  headers:", "    cookie: a", "  token: b"]);
+        assert_eq!(lines.map(|line| headers.without_secret(line)), ["target:", "  headers:", "    cookie: ***", "  token: b"]);
         assert!(!plan("headers:\n  authorization: Bearer hunter9\n").blocks.concat().contains("hunter9"));
     }
 }
